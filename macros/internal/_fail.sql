@@ -1,9 +1,9 @@
-{#- Stop with every problem at once. `where` is the macro, or the macro and the model, that found them. -#}
+{#- Stop with every problem at once. `macro` is the public macro the user called, `subject` what it was called for. -#}
 
-{% macro _fail(where, problems) %}
-    {%- set text = ["veil." ~ where ~ "():"] -%}
-    {%- for problem in problems -%}
-        {%- do text.append("  - " ~ problem if problems | length > 1 else problem) -%}
-    {%- endfor -%}
-    {%- do exceptions.raise_compiler_error(text | join(" " if problems | length == 1 else "\n")) -%}
+{% macro _fail(macro, problems, subject=none) %}
+    {%- set head = "veil." ~ macro ~ "(): " ~ (subject ~ ": " if subject is not none else "") -%}
+    {%- if problems | length == 1 -%}
+        {%- do exceptions.raise_compiler_error(head ~ problems[0]) -%}
+    {%- endif -%}
+    {%- do exceptions.raise_compiler_error(head ~ problems | length ~ " problems\n  - " ~ problems | join("\n  - ")) -%}
 {% endmacro %}

@@ -15,10 +15,10 @@ from typing import Any
 import duckdb
 from dbt.adapters.duckdb.plugins import BasePlugin
 
-from dbt_veil import pseudonym
+from dbt_veil import geo, pseudonym
 from dbt_veil.udf import Family, Session
 
-FAMILIES: tuple[Family, ...] = (pseudonym.udfs,)
+FAMILIES: tuple[Family, ...] = (pseudonym.udfs, geo.udfs)
 
 
 class Plugin(BasePlugin):

@@ -1,0 +1,265 @@
+"""The location UDFs: what SQL sees of :mod:`dbt_veil.geo_plane` and :mod:`dbt_veil.geo_masks`.
+
+A point crosses into SQL as ``STRUCT(x DOUBLE, y DOUBLE)``, so that its two halves come from one call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import h3
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from dbt_veil import geo_masks, geo_plane
+from dbt_veil.geo_masks import Law
+from dbt_veil.geo_plane import REASONS, Extent, Floats, PlaceError
+from dbt_veil.udf import Session, Udf
+
+POINT = "STRUCT(x DOUBLE, y DOUBLE)"
+LOCATED = "STRUCT(lon DOUBLE, lat DOUBLE, reason VARCHAR)"
+
+MERCATOR_LIMIT = 85.05112877980659
+"""The latitude at which the square of Web Mercator ends, in degrees."""
+
+_LAWS: Mapping[str, Callable[..., Law]] = {
+    "jitter": geo_masks.jitter,
+    "gaussian": geo_masks.gaussian,
+    "donut": geo_masks.donut,
+    "planar_laplace": geo_masks.planar_laplace,
+}
+_PARAMETERS = {"jitter": 1, "gaussian": 1, "donut": 2, "planar_laplace": 2}
+
+Column = Any
+"""A ``pyarrow.ChunkedArray``; pyarrow has no types to check against."""
+
+
+def udfs(session: Session) -> Sequence[Udf]:
+    """The functions of this family."""
+    del session
+    regions: dict[str, shapely.Geometry] = {}
+
+    def region(texts: Column) -> pa.Array:
+        return pa.array([_remember_region(regions, wkts) for wkts in texts.to_pylist()])
+
+    def mask(name: str) -> Udf:
+        def draw(lon: Column, lat: Column, plane: Column, crs: Column, within: Column, *parameters: Column) -> pa.Array:
+            handle = _constant(within)
+            return _points(
+                *geo_masks.mask_points(
+                    _floats(lon),
+                    _floats(lat),
+                    crs=_constant(crs),
+                    plane=_constant(plane),
+                    law=_LAWS[name](*(float(_constant(p)) for p in parameters)),
+                    uniforms=geo_masks.fresh,
+                    region=regions[handle] if handle else None,
+                )
+            )
+
+        return Udf(
+            f"veil_geo_{name}",
+            _with_arity(draw, 5 + _PARAMETERS[name]),
+            ("DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR", "VARCHAR", *["DOUBLE"] * _PARAMETERS[name]),
+            POINT,
+            volatile=True,
+            sees_null=True,
+        )
+
+    return [
+        Udf("veil_geo_locate", _locate, ("DOUBLE", "DOUBLE", "VARCHAR"), LOCATED, sees_null=True),
+        Udf(
+            "veil_geo_plane",
+            _plane,
+            ("VARCHAR", "MAP(VARCHAR, UBIGINT)", "DOUBLE[]", "BIGINT"),
+            "VARCHAR",
+            volatile=True,
+            sees_null=True,
+        ),
+        Udf("veil_geo_project", _project, ("DOUBLE", "DOUBLE", "VARCHAR"), POINT, sees_null=True),
+        Udf("veil_geo_unproject", _unproject, ("DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR"), POINT, sees_null=True),
+        Udf("veil_geo_region", region, ("VARCHAR[]",), "VARCHAR", volatile=True, sees_null=True),
+        *(mask(name) for name in _LAWS),
+        Udf("veil_geo_hex", _hex, ("DOUBLE", "DOUBLE", "INTEGER"), "VARCHAR"),
+        Udf("veil_geo_hex_centre", _hex_centre, ("VARCHAR",), POINT),
+        Udf("veil_geo_hex_parent", _hex_parent, ("VARCHAR", "INTEGER"), "VARCHAR"),
+        Udf("veil_geo_quadkey", _quadkey, ("DOUBLE", "DOUBLE", "INTEGER"), "VARCHAR"),
+    ]
+
+
+def quadkeys(lon: Floats, lat: Floats, level: int) -> list[str]:
+    """Codes of the quadrants of Web Mercator's square, ``level`` digits 0 … 3 each, the coarsest first.
+
+    Points beyond the square, at the poles and at longitude 180, belong to its outermost row or column.
+
+    Args:
+        lon: shape (n,), degrees, -180 … 180.
+        lat: shape (n,), degrees, -90 … 90.
+        level: 1 … 30.
+    """
+    columns, rows = tile_numbers(lon, lat, level)
+    digits = np.zeros((len(lon), level), dtype=np.uint8)
+    for place in range(level):
+        bit = level - 1 - place
+        digits[:, place] = ((columns >> bit) & 1) + 2 * ((rows >> bit) & 1) + ord("0")
+    return [row.tobytes().decode("ascii") for row in digits]
+
+
+def tile_numbers(lon: Floats, lat: Floats, level: int) -> tuple[Any, Any]:
+    """Column from the west and row from the north of each point among 2**level, int64, shape (n,)."""
+    size = 1 << level
+    phi = np.radians(np.clip(lat, -MERCATOR_LIMIT, MERCATOR_LIMIT))
+    x = (lon + 180.0) / 360.0
+    y = 0.5 - np.arcsinh(np.tan(phi)) / (2.0 * np.pi)
+    return tuple(np.clip(np.floor(v * size), 0, size - 1).astype(np.int64) for v in (x, y))  # type: ignore[return-value]
+
+
+def _locate(x: Column, y: Column, settings: Column) -> pa.Array:
+    options = _settings(_constant(settings))
+    lon, lat, reason = geo_plane.locate(
+        _floats(x),
+        _floats(y),
+        options["crs"],
+        longitudes=options.get("longitudes", "strict"),
+        null_island=options.get("null_island", "keep"),
+        area=options.get("area"),
+        x_missing=_nulls(x),
+        y_missing=_nulls(y),
+    )
+    words = pa.DictionaryArray.from_arrays(pa.array(reason), pa.array(REASONS)).cast(pa.string())
+    return pa.StructArray.from_arrays([_nullable(lon), _nullable(lat), words], names=["lon", "lat", "reason"])
+
+
+def _plane(settings: Column, counts: Column, bounds: Column, moving: Column) -> pa.Array:
+    rows = zip(settings.to_pylist(), counts.to_pylist(), bounds.to_pylist(), moving.to_pylist(), strict=True)
+    return pa.array([plane_of(_settings(text), dict(found or {}), box, people) for text, found, box, people in rows])
+
+
+def plane_of(options: Mapping[str, Any], counts: Mapping[str, int], bounds: Sequence[float] | None, moving: int) -> str:
+    """The plane for a data set, or a refusal that begins with the macro's name.
+
+    Args:
+        options: ``macro``, ``crs``, ``projection``, ``noise``, ``invalid``.
+        counts: rows by reason, from :func:`dbt_veil.geo_plane.locate`.
+        bounds: least and greatest longitude, latitude, longitude counted 0 … 360, raw x, raw y; NULLs if no point.
+        moving: people with more than one row whose points would get independent noise.
+
+    Raises:
+        PlaceError: points without a place, people with several points, or an unfit projection.
+    """
+    crs, noise = options["crs"], bool(options.get("noise"))
+    try:
+        box = raw = None
+        if bounds is not None and all(value is not None for value in bounds):
+            west, east, south, north, turned_west, turned_east, x_low, x_high, y_low, y_high = bounds
+            flat = geo_plane.frame(crs).metres is not None
+            turned = (west, east) if flat else (turned_west, turned_east)
+            box = Extent.of((west, south), (east, north), turned)
+            raw = Extent(x_low, y_low, x_high, y_high)
+        if options.get("invalid", "fail") == "fail":
+            geo_plane.refuse_problems(counts, crs)
+        geo_plane.refuse_degrees_in_projected(raw, crs)
+        if moving:
+            raise PlaceError(
+                f"{moving} people have more than one point, and noise that is drawn for each point averages out. "
+                "Draw once for each person and place with `sticky=true`, or say why it is safe with "
+                "`independent_because='…'`"
+            )
+        return geo_plane.choose_plane(box, crs, projection=options.get("projection", "auto"), noise=noise)
+    except PlaceError as error:
+        raise PlaceError(f"veil.{options['macro']}(): {error}") from None
+
+
+def _project(lon: Column, lat: Column, plane: Column) -> pa.Array:
+    return _points(*geo_plane.to_plane(_floats(lon), _floats(lat), _constant(plane)))
+
+
+def _unproject(x: Column, y: Column, plane: Column, crs: Column) -> pa.Array:
+    return _points(*geo_plane.to_frame(*geo_plane.from_plane(_floats(x), _floats(y), _constant(plane)), _constant(crs)))
+
+
+def _hex(lon: Column, lat: Column, resolution: Column) -> pa.Array:
+    points = zip(lat.to_pylist(), lon.to_pylist(), resolution.to_pylist(), strict=True)
+    return pa.array([h3.latlng_to_cell(*point) for point in points], pa.string())
+
+
+def _hex_centre(cells: Column) -> pa.Array:
+    centres = np.array([h3.cell_to_latlng(cell) for cell in cells.to_pylist()], dtype=np.float64).reshape(-1, 2)
+    return _points(centres[:, 1], centres[:, 0])
+
+
+def _hex_parent(cells: Column, resolutions: Column) -> pa.Array:
+    codes = list(zip(cells.to_pylist(), resolutions.to_pylist(), strict=True))
+    bad = sum(not h3.is_valid_cell(cell) or h3.get_resolution(cell) < resolution for cell, resolution in codes)
+    if bad:
+        raise PlaceError(f"{bad} codes are no H3 cells of the resolution that is asked for, or of a finer one")
+    return pa.array([h3.cell_to_parent(cell, resolution) for cell, resolution in codes], pa.string())
+
+
+def _quadkey(lon: Column, lat: Column, level: Column) -> pa.Array:
+    return pa.array(quadkeys(_floats(lon), _floats(lat), int(_constant(level))), pa.string())
+
+
+def _remember_region(regions: dict[str, shapely.Geometry], wkts: Sequence[str | None] | None) -> str:
+    """Keep the union of polygons for the draws that follow, and return the name it is kept under."""
+    texts = [text for text in wkts or [] if text is not None]
+    if not texts:
+        raise PlaceError("`within` has no polygon: nothing can stay inside it")
+    name = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+    if name not in regions:
+        try:
+            shapes = shapely.from_wkt(texts)
+        except shapely.errors.ShapelyError:
+            raise PlaceError("`within` must be polygons as well-known text (WKT)") from None
+        union = shapely.union_all(shapely.make_valid(shapes))
+        if shapely.get_dimensions(union) != 2 or shapely.is_empty(union):
+            raise PlaceError("`within` must be polygons as well-known text (WKT), with an area")
+        shapely.prepare(union)
+        regions[name] = union
+    return name
+
+
+def _with_arity(function: Callable[..., pa.Array], arity: int) -> Callable[..., pa.Array]:
+    """``function`` under a signature of ``arity`` parameters: DuckDB counts them, and takes no ``*args``."""
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    parameters = [inspect.Parameter(f"argument_{i}", kind) for i in range(arity)]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+@lru_cache(maxsize=64)
+def _settings(text: str) -> dict[str, Any]:
+    return dict(json.loads(text))
+
+
+def _constant(column: Column) -> Any:
+    """The one value of a column that is the same in every row."""
+    values = column.unique()
+    if len(values) != 1:
+        raise ValueError(f"an argument of a location function must be one value for all rows, and has {len(values)}")
+    return values[0].as_py()
+
+
+def _floats(column: Column) -> Floats:
+    """Values with NaN for NULL."""
+    return np.asarray(column.to_numpy(), dtype=np.float64)
+
+
+def _nulls(column: Column) -> Any:
+    return np.asarray(column.is_null().to_numpy(), dtype=bool)
+
+
+def _nullable(values: Floats) -> pa.Array:
+    return pa.array(values, mask=~np.isfinite(values))
+
+
+def _points(x: Floats, y: Floats) -> pa.Array:
+    """Points with both halves NULL where either has no value."""
+    gone = ~(np.isfinite(x) & np.isfinite(y))
+    return pa.StructArray.from_arrays([pa.array(x, mask=gone), pa.array(y, mask=gone)], names=["x", "y"])

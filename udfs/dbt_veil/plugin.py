@@ -15,10 +15,10 @@ from typing import Any
 import duckdb
 from dbt.adapters.duckdb.plugins import BasePlugin
 
-from dbt_veil import geo, pseudonym
+from dbt_veil import files, geo, pseudonym
 from dbt_veil.udf import Family, Session
 
-FAMILIES: tuple[Family, ...] = (pseudonym.udfs, geo.udfs)
+FAMILIES: tuple[Family, ...] = (pseudonym.udfs, geo.udfs, files.udfs)
 
 
 class Plugin(BasePlugin):

@@ -17,10 +17,7 @@
 {% endmacro %}
 
 {% macro duckdb___require_udf(macro, name) %}
-    {%- set query -%}
-        select count(*) from duckdb_functions() where function_name = {{ veil._literal(name) }}
-    {%- endset -%}
-    {%- if run_query(query).columns[0].values()[0] == 0 -%}
+    {%- if not veil._is_registered(name) -%}
         {%- set lines -%}
 needs the function {{ name }}, which this database does not have. In profiles.yml, under the output `{{ target.name }}` of the profile `{{ target.profile_name }}`, add:
 

@@ -117,7 +117,12 @@ class Project:
     def dbt(self, *arguments: str) -> Result:
         """Run one dbt command in this process and collect what it said."""
         messages: list[str] = []
-        runner = dbtRunner(callbacks=[lambda event: messages.append(event.info.msg)])
+
+        def hear(event: Any) -> None:
+            if event.info.level != "debug":
+                messages.append(event.info.msg)
+
+        runner = dbtRunner(callbacks=[hear])
         before = Path.cwd()
         os.chdir(self.folder)
         try:

@@ -15,10 +15,20 @@ from typing import Any
 import duckdb
 from dbt.adapters.duckdb.plugins import BasePlugin
 
-from dbt_veil import files, geo, pseudonym
+from dbt_veil import (
+    bookkeeping,
+    files,
+    geo,
+    pseudonym,
+)
 from dbt_veil.udf import Family, Session
 
-FAMILIES: tuple[Family, ...] = (pseudonym.udfs, geo.udfs, files.udfs)
+FAMILIES: tuple[Family, ...] = (
+    bookkeeping.udfs,
+    files.udfs,
+    geo.udfs,
+    pseudonym.udfs,
+)
 
 
 class Plugin(BasePlugin):

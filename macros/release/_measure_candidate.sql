@@ -1,0 +1,54 @@
+{#- What is true of the candidate as it was built, beside what went into it: one row of counts. -#}
+
+{% macro _measure_candidate(candidate, policy) %}
+    {%- set measured = veil._first_row(veil.measure_sql(candidate, policy)) -%}
+    {%- do measured.update(veil._first_row(veil._refused_values_sql(candidate, policy))) -%}
+    {%- do measured.update(veil._first_row(veil._people_sql(candidate, veil._unit_name(policy), 'out'))) -%}
+    {%- set input = veil._input_relation() -%}
+    {%- if flags.EMPTY -%}
+        {%- do measured.update({'rows_in': 0, 'people_in': 0}) -%}
+    {%- else -%}
+        {%- do measured.update(veil._first_row(veil._people_sql(input, policy.unit, 'in'))) -%}
+    {%- endif -%}
+    {%- do measured.update({'suppressed_share': 1 - measured.people_out / measured.people_in if measured.people_in else 0}) -%}
+    {%- do return(measured) -%}
+{% endmacro %}
+
+{#- The row of a query that returns one, as a mapping. -#}
+{% macro _first_row(sql) %}
+    {%- set table = run_query(sql) -%}
+    {%- set row = {} -%}
+    {%- for name in table.column_names -%}
+        {%- do row.update({name: table.rows[0][name]}) -%}
+    {%- endfor -%}
+    {%- do return(row) -%}
+{% endmacro %}
+
+{% macro _people_sql(relation, unit, side) -%}
+select
+    count(*) as rows_{{ side }},
+    {{ "count(*)" if unit is none else "count(distinct measured." ~ veil._quote(unit) ~ ")" }} as people_{{ side }}
+from {{ relation }} as measured
+{%- endmacro %}
+
+{#- Rows that anonymize lets through for the gate to count: a value the hierarchy does not know, NULL where it is refused. -#}
+{% macro _refused_values_sql(candidate, policy) -%}
+{%- set label = veil._literal(veil._unmapped_label()) -%}
+select
+    {%- for name in policy.quasi_identifiers %}
+    count(case when cast(candidate.{{ veil._quote(name) }} as {{ dbt.type_string() }}) = {{ label }} then 1 end) as unmapped_{{ loop.index0 }},
+    count(case when candidate.{{ veil._quote(name) }} is null then 1 end) as nulls_{{ loop.index0 }},
+    {%- endfor %}
+    count(*) as row_count
+from {{ candidate }} as candidate
+{%- endmacro %}
+
+{#- The one relation a release is made of. The share of people left out can be measured against nothing else. -#}
+{% macro _input_relation() %}
+    {%- set inputs = veil._inputs(model) -%}
+    {%- if inputs | length != 1 -%}
+        {%- do veil._fail('release', ["a release has one input whose columns carry roles, so that the people left out can be counted. Got: "
+            ~ (inputs | map(attribute='name') | join(", ") or "none") ~ ". Join them in a staging model"], "model `" ~ model.name ~ "`") -%}
+    {%- endif -%}
+    {%- do return(veil._relation_of(inputs[0])) -%}
+{% endmacro %}

@@ -1,0 +1,42 @@
+{#- Build a candidate, measure it, and publish it by a swap only if it keeps the policy. All in the model's transaction: a
+    refused or killed build leaves the last good table, and its record, as they were. -#}
+
+{% materialization release, default, supported_languages=['sql'] %}
+    {%- set policy = veil.policy() -%}
+    {%- set existing = load_cached_relation(this) -%}
+    {%- set target = this.incorporate(type='table') -%}
+    {%- set candidate = make_intermediate_relation(target) -%}
+    {%- set grants = config.get('grants') -%}
+    {%- set releases = veil._ensure_releases(this.database) -%}
+
+    {{ run_hooks(pre_hooks, inside_transaction=False) }}
+    {%- do veil._begin() -%}
+    {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+    {%- do drop_relation_if_exists(load_cached_relation(candidate)) -%}
+    {% call statement('main') -%}
+        create table {{ candidate }} as (
+            {{ sql }}
+        )
+    {%- endcall %}
+
+    {%- set measured = veil._measure_candidate(candidate, policy) -%}
+    {%- set violations = veil._violations(measured, policy) -%}
+    {%- if violations -%}
+        {%- do drop_relation_if_exists(candidate) -%}
+        {%- do veil._refuse(violations, measured, policy) -%}
+    {%- endif -%}
+
+    {%- set final = veil._without_helpers(candidate, policy) -%}
+    {%- do veil._swap(existing, final, target) -%}
+    {%- do create_indexes(target) -%}
+    {{ run_hooks(post_hooks, inside_transaction=True) }}
+    {%- do apply_grants(target, grants, should_revoke=should_revoke(existing, full_refresh_mode=True)) -%}
+    {%- do persist_docs(target, model) -%}
+    {%- do run_query(veil._record_release(releases, target, measured, policy)) -%}
+
+    {{ adapter.commit() }}
+    {{ run_hooks(post_hooks, inside_transaction=False) }}
+    {%- do log(veil._release_line(target, measured, policy), info=true) -%}
+    {{ return({'relations': [target]}) }}
+{% endmaterialization %}

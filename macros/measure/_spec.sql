@@ -47,7 +47,7 @@
         {%- do return([]) -%}
     {%- endif -%}
     {%- if relation is string -%}
-        {%- if '__dbt__cte__' in relation -%}
+        {%- if '__dbt__cte__' in relation or modules.re.fullmatch('[A-Za-z_][A-Za-z_0-9]*', relation.strip()) -%}
             {%- do return([]) -%}
         {%- endif -%}
         {%- set columns = get_column_schema_from_query("select source_rows.* from " ~ veil._from(relation)) -%}

@@ -6,9 +6,11 @@ import csv
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import yaml
@@ -44,12 +46,74 @@ class Result:
         return int(self.nodes[name].failures or 0)
 
 
-class Project:
+class Folder:
+    """A dbt project as it stands in a folder.
+
+    Attributes:
+        folder: where dbt_project.yml and profiles.yml are.
+        warehouse: the DuckDB file that its profile names.
+        output: where target/ and logs/ go.
+    """
+
+    def __init__(self, folder: Path, warehouse: Path, output: Path | None = None) -> None:
+        self.folder = folder
+        self.warehouse = warehouse
+        self.output = output or folder
+
+    def dbt(self, *arguments: str) -> Result:
+        """Run one dbt command in this process and collect what it said."""
+        messages: list[str] = []
+
+        def hear(event: Any) -> None:
+            if event.info.level != "debug":
+                messages.append(event.info.msg)
+
+        runner = dbtRunner(callbacks=[hear])
+        output = {"DBT_TARGET_PATH": str(self.output / "target"), "DBT_LOG_PATH": str(self.output / "logs")}
+        try:
+            with chdir(self.folder), patch.dict(os.environ, output):
+                outcome = runner.invoke(
+                    [*arguments, "--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+                )
+        finally:
+            _release_warehouse()
+        if outcome.exception is not None:
+            messages.append(str(outcome.exception))
+        results = getattr(outcome.result, "results", None) or []
+        nodes = {getattr(item.node, "name", ""): item for item in results if hasattr(item, "node")}
+        messages.extend(str(item.message) for item in results if getattr(item, "message", None))
+        return Result(success=bool(outcome.success), messages=messages, nodes=nodes)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of a query on the warehouse, with no dbt and no UDF."""
+        with duckdb.connect(str(self.warehouse), read_only=True) as connection:
+            return connection.execute(sql).fetchall()
+
+    def scalar(self, sql: str) -> Any:
+        """The single value of a query on the warehouse."""
+        ((value,),) = self.query(sql)
+        return value
+
+    def compiled(self, name: str) -> str:
+        """The compiled SQL of a model."""
+        (path,) = (self.output / "target" / "compiled").rglob(f"{name}.sql")
+        return path.read_text(encoding="utf-8")
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest of the last command."""
+        return dict(json.loads((self.output / "target" / "manifest.json").read_text(encoding="utf-8")))
+
+    def artefacts(self) -> str:
+        """All text under target/ and logs/: what must never hold a personal value or a secret."""
+        paths = [p for base in ("target", "logs") for p in (self.output / base).rglob("*") if p.is_file()]
+        return "\n".join(p.read_text(encoding="utf-8", errors="replace") for p in paths)
+
+
+class Project(Folder):
     """A consumer of the package in a temporary folder."""
 
     def __init__(self, folder: Path, *, threads: int = 2, config: Mapping[str, Any] | None = None) -> None:
-        self.folder = folder
-        self.warehouse = folder / "warehouse.duckdb"
+        super().__init__(folder, folder / "warehouse.duckdb")
         for name in ("models", "seeds", "tests", "macros", "snapshots", "dbt_packages"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         package = folder / "dbt_packages" / "veil"
@@ -113,53 +177,6 @@ class Project:
         """Write the YAML of one node of ``kind`` (models, seeds, sources, snapshots)."""
         folder = "models" if kind == "sources" else kind
         self._yaml(f"{folder}/_{kind}__{name}.yml", {"version": 2, kind: [{"name": name, **entry}]})
-
-    def dbt(self, *arguments: str) -> Result:
-        """Run one dbt command in this process and collect what it said."""
-        messages: list[str] = []
-
-        def hear(event: Any) -> None:
-            if event.info.level != "debug":
-                messages.append(event.info.msg)
-
-        runner = dbtRunner(callbacks=[hear])
-        before = Path.cwd()
-        os.chdir(self.folder)
-        try:
-            outcome = runner.invoke([*arguments, "--project-dir", str(self.folder), "--profiles-dir", str(self.folder)])
-        finally:
-            os.chdir(before)
-            _release_warehouse()
-        if outcome.exception is not None:
-            messages.append(str(outcome.exception))
-        results = getattr(outcome.result, "results", None) or []
-        nodes = {getattr(item.node, "name", ""): item for item in results if hasattr(item, "node")}
-        messages.extend(str(item.message) for item in results if getattr(item, "message", None))
-        return Result(success=bool(outcome.success), messages=messages, nodes=nodes)
-
-    def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Rows of a query on the warehouse, with no dbt and no UDF."""
-        with duckdb.connect(str(self.warehouse), read_only=True) as connection:
-            return connection.execute(sql).fetchall()
-
-    def scalar(self, sql: str) -> Any:
-        """The single value of a query on the warehouse."""
-        ((value,),) = self.query(sql)
-        return value
-
-    def compiled(self, name: str) -> str:
-        """The compiled SQL of a model."""
-        (path,) = (self.folder / "target" / "compiled").rglob(f"{name}.sql")
-        return path.read_text(encoding="utf-8")
-
-    def manifest(self) -> dict[str, Any]:
-        """The manifest of the last command."""
-        return dict(json.loads((self.folder / "target" / "manifest.json").read_text(encoding="utf-8")))
-
-    def artefacts(self) -> str:
-        """All text under target/ and logs/: what must never hold a personal value or a secret."""
-        paths = [p for base in ("target", "logs") for p in (self.folder / base).rglob("*") if p.is_file()]
-        return "\n".join(p.read_text(encoding="utf-8", errors="replace") for p in paths)
 
     def _yaml(self, name: str, content: Mapping[str, Any]) -> None:
         (self.folder / name).write_text(yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")

@@ -10,6 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dbt_veil.criteria import (
+    AlphaAnonymity,
+    BetaLikeness,
+    Closeness,
+    Criterion,
+    DeltaDisclosure,
+    DistinctDiversity,
+    EntropyDiversity,
+    RecursiveDiversity,
+    spread,
+)
 from dbt_veil.frequency import Column, Sensitive, Table
 
 Row = tuple[Any, ...]
@@ -202,3 +213,17 @@ def random_case(seed: int, *, rows: int = 40, several: bool = False) -> Case:
     illness = [int(draw.integers(0, 4) * draw.random()) for _ in range(rows)]
     units = [int(draw.integers(0, rows * 2 // 3)) for _ in range(rows)] if several else list(range(rows))
     return Case(names=names, rows=picked, labels=labels, sensitive=illness, units=units)
+
+
+def criterion(model: str, threshold: float, values: int) -> Criterion:
+    """The same model for the search."""
+    return {
+        "distinct_l": lambda: DistinctDiversity("illness", threshold),
+        "entropy_l": lambda: EntropyDiversity("illness", threshold),
+        "recursive_l": lambda: RecursiveDiversity("illness", threshold, c=2),
+        "t_equal": lambda: Closeness("illness", threshold),
+        "t_ordered": lambda: Closeness("illness", threshold, "ordered", positions=spread(values)),
+        "beta": lambda: BetaLikeness("illness", threshold),
+        "delta": lambda: DeltaDisclosure("illness", threshold),
+        "alpha": lambda: AlphaAnonymity("illness", threshold),
+    }[model]()

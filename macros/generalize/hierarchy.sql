@@ -1,0 +1,103 @@
+{#- A hierarchy, read and checked: what every other macro knows of it. It maps a value and a level to a label; level 0
+    is the value, the top level is '*'. All its problems are reported together, before a row is read. -#}
+
+{% macro hierarchy(name_or_mapping) %}
+    {%- set problems = [] -%}
+    {%- set checked = veil._hierarchy(name_or_mapping, problems) -%}
+    {%- if problems -%}
+        {%- do veil._fail('hierarchy', problems, checked.subject) -%}
+    {%- endif -%}
+    {%- do return(checked) -%}
+{% endmacro %}
+
+{#- The kinds: the keys each understands, how it is checked, and how it labels a value. This is the only list of them.
+    `check(spec, problems)` returns what the kind needs to know of itself, with `top_level` (none while it is unknown).
+    `label(value, checked, level)` returns {guards, branches, otherwise} of the CASE that `generalize` writes, for a
+    level between 1 and the one below the top. -#}
+{% macro _hierarchy_kinds() %}
+    {%- do return({
+        'intervals': {
+            'keys': ['widths', 'range', 'cuts', 'open_below', 'open_above', 'whole'],
+            'check': veil._check_intervals, 'label': veil._label_intervals, 'types': ['number'],
+        },
+        'prefix': {
+            'keys': ['keep', 'width', 'fill'],
+            'check': veil._check_prefix, 'label': veil._label_prefix, 'types': ['text', 'integer'],
+        },
+        'dates': {
+            'keys': ['levels'],
+            'check': veil._check_dates, 'label': veil._label_dates, 'types': ['date'],
+        },
+        'tree': {
+            'keys': ['tree'],
+            'check': veil._check_tree, 'label': veil._label_tree, 'types': [],
+        },
+        'lookup': {
+            'keys': ['relation', 'columns'],
+            'check': veil._check_lookup, 'label': veil._label_lookup, 'types': [],
+        },
+        'top_bottom': {
+            'keys': ['bottom', 'top'],
+            'check': veil._check_top_bottom, 'label': veil._label_top_bottom, 'types': ['number'],
+        },
+        'rounding': {
+            'keys': ['to'],
+            'check': veil._check_rounding, 'label': veil._label_rounding, 'types': ['number'],
+        },
+        'suppression': {
+            'keys': [],
+            'check': veil._check_suppression, 'label': none, 'types': [],
+        },
+    }) -%}
+{% endmacro %}
+
+{#- As `hierarchy`, but adds what is wrong to `problems`. None stands for a column that can only be kept or suppressed. -#}
+{% macro _hierarchy(name_or_mapping, problems) %}
+    {%- if name_or_mapping is mapping and name_or_mapping.get('subject') is not none -%}
+        {%- do return(name_or_mapping) -%}
+    {%- endif -%}
+    {%- set declared = veil._setting('hierarchies') -%}
+    {%- set name = name_or_mapping if name_or_mapping is string else none -%}
+    {%- set subject = "hierarchy `" ~ name ~ "`" if name is not none else "the hierarchy written in place" -%}
+    {%- set checked = {'name': name, 'subject': subject, 'kind': none, 'top_level': none} -%}
+    {%- if name_or_mapping is none -%}
+        {%- set spec = {'kind': 'suppression'} -%}
+    {%- elif name is none -%}
+        {%- set spec = name_or_mapping -%}
+    {%- elif declared is not mapping or name not in declared -%}
+        {%- do problems.append("it is not declared under `vars: veil__hierarchies`"
+            ~ (veil._nearest(name, declared.keys()) if declared is mapping else "")) -%}
+        {%- do return(checked) -%}
+    {%- else -%}
+        {%- set spec = declared[name] -%}
+    {%- endif -%}
+    {%- if spec is not mapping -%}
+        {%- do problems.append(veil._must_be('hierarchy', "a name or a mapping with `kind`", spec)) -%}
+        {%- do return(checked) -%}
+    {%- endif -%}
+    {%- set kinds = veil._hierarchy_kinds() -%}
+    {%- set kind = veil._choice(spec.get('kind'), 'kind', problems, kinds.keys() | list) -%}
+    {%- if kind is none -%}
+        {%- do return(checked) -%}
+    {%- endif -%}
+    {%- do veil._mapping(spec, subject, problems, ['kind'] + kinds[kind]['keys']) -%}
+    {%- do checked.update({'kind': kind}) -%}
+    {%- do checked.update(kinds[kind]['check'](spec, problems)) -%}
+    {%- do return(checked) -%}
+{% endmacro %}
+
+{% macro _check_suppression(spec, problems) %}
+    {%- do return({'top_level': 1}) -%}
+{% endmacro %}
+
+{#- What stands where a hierarchy has no label and the caller wants to count such rows. No label may be called so. -#}
+{% macro _unmapped_label() %}
+    {%- do return('<unmapped>') -%}
+{% endmacro %}
+
+{#- Labels that mean something else already. -#}
+{% macro _check_label(label, problems) %}
+    {%- if label in ('*', veil._unmapped_label()) or not label | trim -%}
+        {%- do problems.append("a label below the top level must not be '*', '" ~ veil._unmapped_label() ~ "' or empty. Got: '" ~ label ~ "'") -%}
+    {%- endif -%}
+{% endmacro %}

@@ -19,6 +19,7 @@ from dbt_veil import (
     bookkeeping,
     files,
     geo,
+    noise,
     pseudonym,
 )
 from dbt_veil.udf import Family, Session
@@ -27,6 +28,7 @@ FAMILIES: tuple[Family, ...] = (
     bookkeeping.udfs,
     files.udfs,
     geo.udfs,
+    noise.udfs,
     pseudonym.udfs,
 )
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 from duckdb.func import FunctionNullHandling, PythonUDFType
+
+if TYPE_CHECKING:
+    from dbt_veil.noise import Reservation
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,13 @@ class Session:
         config: the plugin's ``config`` in ``profiles.yml``: names and paths, never a secret itself.
         connection: the root connection; a UDF that runs statements does so on ``connection.cursor()``.
         lock: held by whoever must be alone in this process, such as the ledger's door.
+        reservations: the releases by id that the ledger's door has opened; no noise is drawn for any other.
     """
 
     config: Mapping[str, Any]
     connection: duckdb.DuckDBPyConnection
     lock: threading.RLock = field(default_factory=threading.RLock)
+    reservations: dict[str, Reservation] = field(default_factory=dict)
 
 
 Family = Callable[[Session], Sequence[Udf]]

@@ -156,14 +156,16 @@ def approximate_dp(zero: np.ndarray, one: np.ndarray, epsilon: float) -> float:
 
 @pytest.mark.parametrize(
     ("size", "bound"),
-    [pytest.param(60_000, 0.01, id="short"), pytest.param(1_000_000, 0.0025, marks=pytest.mark.audit, id="million")],
+    [pytest.param(60_000, 0.04, id="short"), pytest.param(8_000_000, 0.0025, marks=pytest.mark.audit, id="long")],
 )
 def test_neighbouring_counts_are_indistinguishable_at_epsilon(size: int, bound: float) -> None:
+    # The losses of all outcomes at or below 0 are exactly epsilon, so the statistic is all sampling error: at these
+    # sizes its mean plus five standard deviations stay below the bound.
     epsilon = math.log(3)
     honest = laplace(noise.laplace_scale(1, noise.amount(epsilon, noise.EPSILON_STEP) or Decimal(0)))
     assert approximate_dp(draws(honest, size), draws(honest, size, "1"), epsilon) < bound
     understated = laplace(honest.scale * (1 - 0.175))
-    assert approximate_dp(draws(understated, size), draws(understated, size, "1"), epsilon) > bound
+    assert approximate_dp(draws(understated, 60_000), draws(understated, 60_000, "1"), epsilon) > bound
 
 
 def test_exponential_and_response_have_the_published_shares() -> None:

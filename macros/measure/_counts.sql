@@ -18,7 +18,7 @@ counted as (
         {%- if spec.unit is not none %}
         {{ veil._quote(spec.unit, 'source_rows') }} as unit_key,
         {%- endif %}
-        count(*) as row_count
+        {{ "count(*)" if spec.weight is none else "sum(" ~ veil._quote(spec.weight, 'source_rows') ~ ")" }} as row_count
     from {{ veil._from(spec.relation) }}
     group by
         {%- for name in spec.quasi_identifiers + spec.sensitive + ([spec.unit] if spec.unit is not none else []) %}

@@ -2,7 +2,7 @@
     Columns are known inside by position (`q_1`, `s_1`, `unit_key`), so no name in the data can clash with a helper. -#}
 
 {% macro _spec(
-    relation, quasi_identifiers, problems, sensitive=[], unit=none, nulls='group', suppressed_marker=none, more=[]
+    relation, quasi_identifiers, problems, sensitive=[], unit=none, nulls='group', suppressed_marker=none, more=[], weight=none
 ) %}
     {%- set keys = veil._names(quasi_identifiers, 'quasi_identifiers', problems) -%}
     {%- do veil._choice(nulls, 'nulls', problems, ['group', 'wildcard', 'fail']) -%}
@@ -29,6 +29,7 @@
         'unit': unit,
         'nulls': nulls,
         'marker': suppressed_marker,
+        'weight': weight,
     }) -%}
 {% endmacro %}
 

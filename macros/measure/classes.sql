@@ -1,6 +1,6 @@
-{% macro classes(relation, quasi_identifiers, unit=none, nulls='group', suppressed_marker=none) %}
+{% macro classes(relation, quasi_identifiers, unit=none, nulls='group', suppressed_marker=none, weight=none) %}
     {%- set problems = [] -%}
-    {%- set spec = veil._spec(relation, quasi_identifiers, problems, [], unit, nulls, suppressed_marker) -%}
+    {%- set spec = veil._spec(relation, quasi_identifiers, problems, [], unit, nulls, suppressed_marker, weight=weight) -%}
     {%- if problems -%}
         {%- do veil._fail('classes', problems) -%}
     {%- endif -%}

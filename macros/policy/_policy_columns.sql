@@ -54,13 +54,30 @@
     {%- set role = veil._choice(entry.role, where ~ '.role', problems, veil._roles()) -%}
     {%- do return({
         'name': name,
+        'declared': entry,
         'role': role,
-        'hierarchy': entry.get('hierarchy'),
+        'hierarchy': veil._read_hierarchy(entry.get('hierarchy'), role, where, problems),
         'order': entry.get('order'),
         'mask': veil._read_mask(entry.get('mask'), name, role, problems),
         'domain': entry.get('domain'),
         'bounds': veil._read_bounds(entry.get('bounds'), where ~ '.bounds', problems),
     }) -%}
+{% endmacro %}
+
+{#- Only a quasi-identifier is generalised. One without a hierarchy can be kept or suppressed: levels 0 and 1. -#}
+{% macro _read_hierarchy(hierarchy, role, where, problems) %}
+    {%- if role != 'quasi_identifier' -%}
+        {%- if hierarchy is not none and role != 'sensitive' -%}
+            {%- do problems.append("`" ~ where ~ ".hierarchy` is for quasi-identifiers and sensitive columns. The role is " ~ role) -%}
+        {%- endif -%}
+        {%- do return(hierarchy) -%}
+    {%- endif -%}
+    {%- set found = [] -%}
+    {%- set checked = veil._hierarchy(hierarchy, found) -%}
+    {%- for problem in found -%}
+        {%- do problems.append("`" ~ where ~ "`, " ~ checked.subject ~ ": " ~ problem) -%}
+    {%- endfor -%}
+    {%- do return(checked) -%}
 {% endmacro %}
 
 {#- An identifier that nobody gave a mask is dropped, and so is free text. A mask on any other column is a mistake. -#}

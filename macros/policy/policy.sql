@@ -16,10 +16,15 @@
     {%- set inputs = veil._inputs(node, relation) -%}
     {%- set columns = veil._policy_columns(node, inputs, problems) -%}
     {%- set policy = veil._read_policy(declared, columns, problems) -%}
+    {%- if not policy.quasi_identifiers -%}
+        {%- do problems.append("no column of its input has the role `quasi_identifier`, so k would count the whole table as one class") -%}
+    {%- endif -%}
     {%- do veil._check_allowed(policy, inputs, problems) -%}
     {%- if problems -%}
         {%- do veil._fail('policy', problems, subject) -%}
     {%- endif -%}
+    {%- set written = [declared, columns | map(attribute='declared') | list, veil._setting('hierarchies')] -%}
+    {%- do policy.update({'hash': local_md5(tojson(written, sort_keys=true))}) -%}
     {%- do return(policy) -%}
 {% endmacro %}
 
@@ -135,11 +140,11 @@
             ~ veil._nearest(column_name, policy.quasi_identifiers)) -%}
     {%- endfor -%}
     {%- for column in policy.columns if column.role == 'quasi_identifier' and levels.get(column.name) is integer -%}
-        {%- set level = levels[column.name] -%}
-        {%- set top = veil.hierarchy(column.hierarchy).top_level if column.hierarchy is not none else 0 -%}
-        {%- if level > top -%}
-            {%- do problems.append("`levels." ~ column.name ~ "` is " ~ level ~ ", and "
-                ~ ("its hierarchy ends at level " ~ top if column.hierarchy is not none else "the column has no hierarchy")) -%}
+        {%- set top = column.hierarchy.top_level -%}
+        {%- if top is not none and levels[column.name] > top -%}
+            {%- do problems.append("`levels." ~ column.name ~ "` is " ~ levels[column.name] ~ "; " ~ (
+                "without a hierarchy the column has level 0, the value, and 1, suppressed" if column.hierarchy.kind == 'suppression'
+                else "the top level of " ~ column.hierarchy.subject ~ " is " ~ top)) -%}
         {%- endif -%}
     {%- endfor -%}
 {% endmacro %}

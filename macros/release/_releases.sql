@@ -84,7 +84,7 @@
     'relation': target | string,
     'audience': policy.audience,
     'invocation_id': invocation_id,
-    'policy_hash': local_md5(tojson(policy, sort_keys=true)),
+    'policy_hash': policy.hash,
     'sql_hash': local_md5(sql),
     'quasi_identifiers': tojson(policy.quasi_identifiers),
     'levels': tojson(policy.levels, sort_keys=true),

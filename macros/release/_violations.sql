@@ -58,9 +58,9 @@
 {% macro _levels_one_up(policy) %}
     {%- set input = veil._input_relation() -%}
     {%- set ways = [] -%}
-    {%- for column in policy.columns if column.role == 'quasi_identifier' and column.hierarchy is not none -%}
+    {%- for column in policy.columns if column.role == 'quasi_identifier' -%}
         {%- set level = policy.levels[column.name] + 1 -%}
-        {%- if level <= veil.hierarchy(column.hierarchy).top_level -%}
+        {%- if column.hierarchy.top_level is not none and level <= column.hierarchy.top_level -%}
             {%- set raised = dict(policy, levels=dict(policy.levels)) -%}
             {%- do raised.levels.update({column.name: level}) -%}
             {%- set counted = veil._first_row(veil._suppressed_sql(input, raised)) -%}

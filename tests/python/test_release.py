@@ -224,10 +224,7 @@ def test_an_undeclared_column_stops_the_build_and_the_message_mends_it(clinic: P
     )
     release(clinic, name="extra_released", source="extra", levels={"age": 1})
     message = " ".join(clinic.dbt("build", "--select", "extra+").message("extra_released").split())
-    assert (
-        "no role is declared for shoe_size, eyes of `extra`. Declare each in its YAML: - name: shoe_size"
-        in message
-    )
+    assert "no role is declared for shoe_size, eyes of `extra`. Declare each in its YAML: - name: shoe_size" in message
     assert "`extra` has no column `sheo_size`, for which its YAML declares a role; did you mean `shoe_size`?" in message
 
 

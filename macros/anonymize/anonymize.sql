@@ -4,6 +4,7 @@
 {% macro anonymize(relation) %}
     {%- do veil._depend_on_lookups() -%}
     {%- if not execute -%}
+        {%- do veil._depend_on_lookups() -%}
         {%- do return('') -%}
     {%- endif -%}
     {%- do veil._check_materialized('anonymize') -%}

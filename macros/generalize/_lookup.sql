@@ -48,7 +48,7 @@
     {%- endfor -%}
     {%- if columns | length < 2 -%}
         {%- do problems.append("relation " ~ relation ~ " has no columns level_0, level_1, …; it has `" ~ present | join("`, `")
-            ~ "`. A file without a header gives such names: declare `columns`, the value first") -%}
+            ~ "`. Declare `columns`, the value first; or, if its file has no header, put one on top") -%}
         {%- do return([]) -%}
     {%- endif -%}
     {%- do return(columns) -%}

@@ -63,6 +63,12 @@ violations as (
     from level_rows
     having count(distinct level_{{ top }}) > 1
 
+    union all
+
+    select 'rows hold the name of the column as their label: the file has no header, and its first value is lost. Put the header level_0, level_1, … on top', {{ top }}, count(*)
+    from level_rows
+    where level_{{ top }} = {{ veil._literal(columns[top]) }}
+
 )
 
 select violations.violation, violations.level, violations.found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from harness import Project, Result
+from harness import Project, Result, columns
 
 AGE_BANDS = {"kind": "intervals", "cuts": [0, 18, 65], "open_above": True}
 
@@ -37,7 +37,7 @@ HIERARCHIES: dict[str, Any] = {
     "salary": {"kind": "top_bottom", "bottom": [10, 20], "top": [90, 80]},
     "income": {"kind": "rounding", "to": [10, 100, 300]},
     "town": {"kind": "lookup", "relation": "towns"},
-    "headless": {"kind": "lookup", "relation": "headless", "columns": ["39", "30-39", "*"]},
+    "named_levels": {"kind": "lookup", "relation": "named_levels", "columns": ["years", "decade", "all"]},
 }
 
 
@@ -146,7 +146,7 @@ GOOD: dict[str, tuple[str, list[Any]]] = {
     "rounded_tiny": (case("income", 1, "cast(127 as tinyint)"), ["130"]),
     "lookup": (case("town", 1, "'alta'", "'oslo'", "'O''Hara'", "null"), ["north", "south", "so'uth", None]),
     "lookup_unmapped": (case("town", 1, "'Oslo'", on_unmapped="mark"), ["<unmapped>"]),
-    "lookup_by_columns": (case("headless", 1, "39", "40", column="39"), ["30-39", "40-49"]),
+    "lookup_by_columns": (case("named_levels", 1, "39", "40", column="years"), ["30-39", "40-49"]),
     "in_place": (case("{'kind': 'tree', 'tree': {'A': ['a', 'b']}}", 1, "'b'"), ["A"]),
     "without_hierarchy": (
         "select {{ veil.generalize('x', none, 1) }}, {{ veil.generalize('x', none, 0) }} from (select 'raw' as x)",
@@ -269,7 +269,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
     "no_relation": ("{'kind': 'lookup'}", ["`relation` must be the name of a seed or model"]),
     "no_level_columns": (
         "{'kind': 'lookup', 'relation': ref('headless')}",
-        ["has no columns level_0, level_1, …", "declare `columns`"],
+        ["has no columns level_0, level_1, …", "Declare `columns`"],
     ),
     "no_such_column": (
         "{'kind': 'lookup', 'relation': ref('towns'), 'columns': ['level_0', 'levle_1']}",
@@ -284,6 +284,10 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "column `level_2`: labels are missing (2)",
             "column `level_3`: the last column must hold one label, that of the top level, and holds more (2)",
         ],
+    ),
+    "headless": (
+        "{'kind': 'lookup', 'relation': ref('headless'), 'columns': ['39', '30-39', '*']}",
+        ["column `*`: rows hold the name of the column as their label: the file has no header"],
     ),
     "empty_lookup": ("{'kind': 'lookup', 'relation': ref('nothing')}", ["it has no rows (1)"]),
     "two_at_once": (
@@ -325,7 +329,31 @@ def built(shared_project: Project) -> tuple[Project, Result]:
         [dict(zip(("level_0", "level_1", "level_2"), row, strict=True)) for row in TOWNS],
         data_tests=["veil.hierarchy_is_nested"],
     )
-    project.seed("headless", [{"39": 39, "30-39": "30-39", "*": "*"}, {"39": 40, "30-39": "40-49", "*": "*"}])
+    project.seed(
+        "named_levels", [{"years": 39, "decade": "30-39", "all": "*"}, {"years": 40, "decade": "40-49", "all": "*"}]
+    )
+    project.seed("headless", [{"39": 40, "30-39": "40-49", "*": "*"}])
+    project.seed(
+        "people",
+        [
+            {"town": town, "job": job}
+            for town in ("alta", "bodo", "oslo", "oslo")
+            for job in ("nurse", "midwife", "pilot")
+        ],
+        columns=columns(
+            {
+                "town": {"role": "quasi_identifier", "hierarchy": "town"},
+                "job": {"role": "quasi_identifier", "hierarchy": "job"},
+            }
+        ),
+    )
+    for name, extra in (("released", {"on_unmapped": "suppress"}), ("released_not", {})):
+        policy = {"k": 2, "below_floor_because": "a test", "audience": "internal", "levels": {"town": 1, "job": 1}}
+        project.model(
+            name,
+            "{{ veil.anonymize(ref('people')) }}",
+            config={"materialized": "release", "meta": {"veil": policy | extra}},
+        )
     for name, (sql, *_) in (GOOD | FAILING).items():
         project.model(name, sql)
     project.model("towns_table", "{{ veil.hierarchy_table('town') }}")
@@ -407,3 +435,17 @@ def test_refused_hierarchies_say_what_and_how_to_mend(built: tuple[Project, Resu
     assert result.status(f"refused_{name}") == "error"
     for words in (REFUSED | REFUSED_CALLS)[name][1]:
         assert words in result.message(f"refused_{name}")
+
+
+def test_a_release_waits_for_its_lookup_and_counts_what_it_does_not_map(built: tuple[Project, Result]) -> None:
+    project, result = built
+    assert result.status("released") == "success", result.message("released")
+    assert project.query("select town, job, count(*) from released group by all order by all") == [
+        ("north", "*", 2),
+        ("north", "Care", 4),
+        ("south", "*", 2),
+        ("south", "Care", 4),
+    ]
+    assert result.status("released_not") == "error"
+    assert "4 rows have a `job` that its hierarchy does not know" in result.message("released_not")
+    assert "pilot" not in result.message("released_not")

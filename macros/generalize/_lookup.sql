@@ -64,12 +64,19 @@
     {%- endfor -%}
 {% endmacro %}
 
-{#- Makes the model that calls this depend on every lookup relation, at parse time: which of them a policy needs is known
-    only when the YAML of its input can be read, and then it is too late for dbt to order the run. -#}
-{% macro _depend_on_lookups() %}
-    {%- set declared = veil._setting('hierarchies') -%}
-    {%- for name, spec in declared.items() if spec is mapping and spec.get('kind') == 'lookup' -%}
+{#- Makes the model that calls this depend on the relation of a lookup hierarchy, at parse time. -#}
+{% macro _depend_on_lookup(name_or_mapping) %}
+    {%- set spec = veil._setting('hierarchies').get(name_or_mapping) if name_or_mapping is string else name_or_mapping -%}
+    {%- if spec is mapping and spec.get('kind') == 'lookup' -%}
         {%- do veil._lookup_relation(spec.get('relation'), []) -%}
+    {%- endif -%}
+{% endmacro %}
+
+{#- The same for all that are declared: which of them a policy needs is known only when the YAML of its input can be
+    read, and then it is too late for dbt to order the run. -#}
+{% macro _depend_on_lookups() %}
+    {%- for name in veil._setting('hierarchies') -%}
+        {%- do veil._depend_on_lookup(name) -%}
     {%- endfor -%}
 {% endmacro %}
 

@@ -1,59 +1,69 @@
-{#- A tree written in YAML: groups of groups of values, all values equally deep. Values are compared as text. -#}
+{#- A tree written in YAML: groups of groups of values, all values equally deep. Values are compared as text. It is kept
+    as one {values, labels} a group, labels from the innermost out: Jinja is slow by the value and fast by the list. -#}
 
 {% macro _check_tree(spec, problems) %}
     {%- set found = problems | length -%}
-    {%- set leaves = [] -%}
+    {%- set groups = [] -%}
     {%- if spec.get('tree') is not mapping or not spec.tree -%}
         {%- do problems.append(veil._must_be('tree', "a mapping of groups, such as {tree: {Health: [nurse, doctor], Food: [cook]}}", spec.get('tree'))) -%}
         {%- do return({}) -%}
     {%- endif -%}
-    {%- do veil._tree_leaves(spec.tree, [], leaves, problems) -%}
-    {%- set depth = leaves[0] | length if leaves else 0 -%}
-    {%- set seen, parents = {}, {} -%}
-    {%- for leaf in leaves -%}
-        {%- if leaf | length != depth -%}
-            {%- do problems.append("`tree` must have all values equally deep. '" ~ leaf[0] ~ "' lies under " ~ (leaf | length - 1)
-                ~ " groups, '" ~ leaves[0][0] ~ "' under " ~ (depth - 1)) -%}
+    {%- do veil._tree_groups(spec.tree, [], groups, problems) -%}
+    {%- if problems | length > found -%}
+        {%- do return({}) -%}
+    {%- endif -%}
+    {%- set depth = groups[0]['labels'] | length -%}
+    {%- set parents = {} -%}
+    {%- for group in groups -%}
+        {%- set labels = group['labels'] -%}
+        {%- if labels | length != depth -%}
+            {%- do problems.append("`tree` must have all values equally deep. '" ~ group['values'][0] ~ "' lies under " ~ labels | length
+                ~ " groups, '" ~ groups[0]['values'][0] ~ "' under " ~ depth) -%}
         {%- endif -%}
-        {%- if leaf[0] in seen -%}
-            {%- do problems.append("`tree` has the value '" ~ leaf[0] ~ "' twice") -%}
-        {%- endif -%}
-        {%- do seen.update({leaf[0]: true}) -%}
-        {%- for i in range(1, leaf | length - 1) -%}
-            {%- set key = i ~ ':' ~ leaf[i] -%}
-            {%- if parents.get(key, leaf[i + 1]) != leaf[i + 1] -%}
-                {%- do problems.append("`tree` has the group '" ~ leaf[i] ~ "' under both '" ~ parents[key] ~ "' and '" ~ leaf[i + 1]
+        {%- for i in range(labels | length - 1) -%}
+            {%- set parent = parents.setdefault(i ~ ':' ~ labels[i], labels[i + 1]) -%}
+            {%- if parent != labels[i + 1] -%}
+                {%- do problems.append("`tree` has the group '" ~ labels[i] ~ "' under both '" ~ parent ~ "' and '" ~ labels[i + 1]
                     ~ "', so the levels do not nest") -%}
             {%- endif -%}
-            {%- do parents.update({key: leaf[i + 1]}) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- if not leaves and problems | length == found -%}
-        {%- do problems.append("`tree` has no value") -%}
+    {%- set values = veil._tree_values(groups) -%}
+    {%- if set(values) | length != values | length -%}
+        {%- set seen = {} -%}
+        {%- for value in values -%}
+            {%- if value in seen -%}
+                {%- do problems.append("`tree` has the value '" ~ value ~ "' twice") -%}
+            {%- endif -%}
+            {%- do seen.update({value: true}) -%}
+        {%- endfor -%}
     {%- endif -%}
-    {%- do return({'leaves': leaves, 'top_level': depth}) -%}
+    {%- do return({'groups': groups, 'top_level': depth + 1}) -%}
 {% endmacro %}
 
-{#- Adds [value, innermost group, …, outermost group] for each value. -#}
-{% macro _tree_leaves(node, groups, leaves, problems) %}
+{% macro _tree_groups(node, labels, groups, problems) %}
     {%- if node is mapping -%}
-        {%- for group, inner in node.items() -%}
-            {%- set label = veil._tree_text(group, problems) -%}
+        {%- for name, inner in node.items() -%}
+            {%- set label = veil._tree_text(name, problems) -%}
             {%- do veil._check_label(label, problems) -%}
             {%- if not inner -%}
                 {%- do problems.append("`tree` has the empty group '" ~ label ~ "'") -%}
             {%- else -%}
-                {%- do veil._tree_leaves(inner, [label] + groups, leaves, problems) -%}
+                {%- do veil._tree_groups(inner, [label] + labels, groups, problems) -%}
             {%- endif -%}
         {%- endfor -%}
     {%- else -%}
-        {%- for value in veil._list(node) -%}
-            {%- if value is mapping -%}
-                {%- do veil._tree_leaves(value, groups, leaves, problems) -%}
-            {%- else -%}
-                {%- do leaves.append([veil._tree_text(value, problems)] + groups) -%}
-            {%- endif -%}
+        {%- set given = veil._list(node) -%}
+        {%- for inner in given | select('mapping') -%}
+            {%- do veil._tree_groups(inner, labels, groups, problems) -%}
         {%- endfor -%}
+        {%- set values = given | select('string') | list -%}
+        {%- for value in given | reject('string') | reject('mapping') -%}
+            {%- do values.append(veil._tree_text(value, problems)) -%}
+        {%- endfor -%}
+        {%- if values -%}
+            {%- do groups.append({'values': values, 'labels': labels}) -%}
+        {%- endif -%}
     {%- endif -%}
 {% endmacro %}
 
@@ -61,8 +71,18 @@
 {% macro _tree_text(value, problems) %}
     {%- if value is none or value is boolean -%}
         {%- do problems.append("`tree` holds " ~ value ~ ", which is how YAML reads a bare yes, no, on, off or null. Write it in quotes") -%}
+    {%- elif value is sequence and value is not string -%}
+        {%- do problems.append("`tree` holds a list in a list. Got: " ~ value) -%}
     {%- endif -%}
     {%- do return(value | string) -%}
+{% endmacro %}
+
+{% macro _tree_values(groups) %}
+    {%- set values = [] -%}
+    {%- for group in groups -%}
+        {%- do values.extend(group['values']) -%}
+    {%- endfor -%}
+    {%- do return(values) -%}
 {% endmacro %}
 
 {% macro _label_tree(value, checked, level) %}
@@ -70,13 +90,13 @@
 {% endmacro %}
 
 {% macro default___label_tree(value, checked, level) %}
-    {%- set groups = {} -%}
-    {%- for leaf in checked.leaves -%}
-        {%- do groups.setdefault(leaf[level], []).append(veil._literal(leaf[0])) -%}
+    {%- set members = {} -%}
+    {%- for group in checked.groups -%}
+        {%- do members.setdefault(group['labels'][level - 1], []).extend(group['values'] | map('replace', "'", "''")) -%}
     {%- endfor -%}
     {%- set branches = [] -%}
-    {%- for label, members in groups.items() -%}
-        {%- do branches.append(["cast(" ~ value ~ " as " ~ dbt.type_string() ~ ") in (" ~ members | join(", ") ~ ")", veil._literal(label)]) -%}
+    {%- for label, texts in members.items() -%}
+        {%- do branches.append(["cast(" ~ value ~ " as " ~ dbt.type_string() ~ ") in ('" ~ texts | join("', '") ~ "')", veil._literal(label)]) -%}
     {%- endfor -%}
     {%- do return({'branches': branches}) -%}
 {% endmacro %}
@@ -84,12 +104,13 @@
 {#- DuckDB compares a row with the keys of a CASE one after the other, and joins a list of values by hash: from a few
     hundred keys on, the list is faster to run by far. Both give one label a value. -#}
 {% macro duckdb___label_tree(value, checked, level) %}
-    {%- if checked.leaves | length <= 200 -%}
+    {%- if veil._tree_values(checked.groups) | length <= 200 -%}
         {%- do return(veil.default___label_tree(value, checked, level)) -%}
     {%- endif -%}
     {%- set pairs = [] -%}
-    {%- for leaf in checked.leaves -%}
-        {%- do pairs.append("(" ~ veil._literal(leaf[0]) ~ ", " ~ veil._literal(leaf[level]) ~ ")") -%}
+    {%- for group in checked.groups -%}
+        {%- set after = "', " ~ veil._literal(group['labels'][level - 1]) ~ ")" -%}
+        {%- do pairs.append("('" ~ group['values'] | map('replace', "'", "''") | join(after ~ ", ('") ~ after) -%}
     {%- endfor -%}
     {%- set found -%}
 (

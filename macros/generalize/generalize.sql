@@ -2,6 +2,10 @@
     '*' whatever the value; in between it is a label of the hierarchy, and never the value and never NULL by accident. -#}
 
 {% macro generalize(column, hierarchy, level, on_unmapped='fail', relation_alias=none, nulls='keep') %}
+    {%- if not execute -%}
+        {%- do veil._depend_on_lookup(hierarchy) -%}
+        {%- do return('') -%}
+    {%- endif -%}
     {%- set problems = [] -%}
     {%- do veil._text(column, 'column', problems) -%}
     {%- do veil._choice(on_unmapped, 'on_unmapped', problems, ['fail', 'suppress', 'mark']) -%}

@@ -2,6 +2,10 @@
     kinds have no list, and label the distinct values of a column or the values given. -#}
 
 {% macro hierarchy_table(hierarchy, relation=none, column=none, values=none, on_unmapped='fail') %}
+    {%- if not execute -%}
+        {%- do veil._depend_on_lookup(hierarchy) -%}
+        {%- do return('') -%}
+    {%- endif -%}
     {%- set problems = [] -%}
     {%- set checked = veil._hierarchy(hierarchy, problems) -%}
     {%- if (relation is none) != (column is none) or (relation is not none and values is not none) -%}
@@ -28,7 +32,7 @@ with hierarchy_values as (
     select level_rows.{{ veil._quote(checked.columns[0]) }} as hierarchy_value
     from {{ checked.relation }} as level_rows
     {%- else -%}
-    {{ veil._value_rows(veil._list(values) or checked.leaves | map(attribute=0) | list) | indent(4) }}
+    {{ veil._value_rows(veil._list(values) or veil._tree_values(checked.groups)) | indent(4) }}
     {%- endif %}
 
 ),

@@ -4,12 +4,13 @@
 {% macro _policy_columns(node, inputs, problems) %}
     {%- set declared = {} -%}
     {%- for input in inputs -%}
-        {%- set built = veil._input_column_names(input) -%}
+        {%- set types = veil._input_column_types(input) -%}
+        {%- set built = types.keys() | list -%}
         {%- for name in built -%}
             {%- set entry = veil._declared_policy(veil._column_of(input, name)) -%}
             {%- set earlier = declared.get(name) -%}
             {%- if earlier is none -%}
-                {%- do declared.update({name: {'entry': entry, 'node': input.name}}) -%}
+                {%- do declared.update({name: {'entry': entry, 'node': input.name, 'data_type': types[name]}}) -%}
             {%- elif entry.get('role') != earlier.entry.get('role') and not veil._declared_policy(veil._column_of(node, name)) -%}
                 {%- do problems.append("the column `" ~ name ~ "` is " ~ earlier.entry.get('role', 'undeclared') ~ " in `" ~ earlier.node
                     ~ "` and " ~ entry.get('role', 'undeclared') ~ " in `" ~ input.name ~ "`. Say which it is in this model's own YAML") -%}
@@ -30,7 +31,7 @@
         {%- if entry.get('role') is none -%}
             {%- do without_role.append(name) -%}
         {%- else -%}
-            {%- do columns.append(veil._read_column(name, entry, problems)) -%}
+            {%- do columns.append(dict(veil._read_column(name, entry, problems), data_type=found.get('data_type'))) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- if without_role -%}
@@ -115,9 +116,13 @@
     {%- do return({}) -%}
 {% endmacro %}
 
-{#- The columns of the table as it stands. Before it is built, and behind a CTE, the YAML is all there is. -#}
-{% macro _input_column_names(input) %}
+{#- The columns of the table as it stands, with their types. Before it is built, and behind a CTE, the YAML is all there is. -#}
+{% macro _input_column_types(input) %}
     {%- set relation = load_relation(veil._relation_of(input)) -%}
     {%- set built = adapter.get_columns_in_relation(relation) if relation is not none else [] -%}
-    {%- do return((built or input.columns.values()) | map(attribute='name') | list) -%}
+    {%- set types = {} -%}
+    {%- for column in built or input.columns.values() -%}
+        {%- do types.update({column.name: column.data_type}) -%}
+    {%- endfor -%}
+    {%- do return(types) -%}
 {% endmacro %}

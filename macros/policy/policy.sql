@@ -48,6 +48,7 @@
         'unit': {'read': 'text'},
         'purpose': {'read': 'names'},
         'retention': {'read': 'integer', 'minimum': 1},
+        'dp': {'read': 'dp'},
     }) -%}
 {% endmacro %}
 
@@ -61,8 +62,12 @@
             else veil._read_policy_value(key, value, rule, problems)}) -%}
     {%- endfor -%}
     {%- do policy.update(veil._policy_roles(columns, policy.unit, problems)) -%}
-    {%- do veil._check_floor(policy, problems) -%}
-    {%- do veil._check_levels(policy, problems) -%}
+    {%- if policy.dp is not none -%}
+        {%- do policy.update({'dp': veil._dp(policy.dp, columns, problems)}) -%}
+    {%- else -%}
+        {%- do veil._check_floor(policy, problems) -%}
+        {%- do veil._check_levels(policy, problems) -%}
+    {%- endif -%}
     {%- do return(policy) -%}
 {% endmacro %}
 
@@ -79,8 +84,8 @@
         {%- do return(veil._names(value, key, problems)) -%}
     {%- elif rule.read == 'text' -%}
         {%- do return(veil._text(value, key, problems)) -%}
-    {%- elif value == 'auto' -%}
-        {%- do return('auto') -%}
+    {%- elif value == 'auto' or rule.read == 'dp' -%}
+        {%- do return(value) -%}
     {%- endif -%}
     {%- set levels = {} -%}
     {%- for column_name, level in veil._mapping(value, key, problems).items() -%}

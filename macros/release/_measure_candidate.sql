@@ -1,6 +1,9 @@
 {#- What is true of the candidate as it was built, beside what went into it: one row of counts. -#}
 
 {% macro _measure_candidate(candidate, policy) %}
+    {%- if policy.dp is not none -%}
+        {%- do return(veil._measure_dp_candidate(candidate)) -%}
+    {%- endif -%}
     {%- set measured = veil._first_row(veil.measure_sql(candidate, policy)) -%}
     {%- do measured.update(veil._first_row(veil._refused_values_sql(candidate, policy))) -%}
     {%- do measured.update(veil._first_row(veil._people_sql(candidate, veil._unit_name(policy), 'out'))) -%}
@@ -11,6 +14,13 @@
         {%- do measured.update(veil._first_row(veil._people_sql(input, policy.unit, 'in'))) -%}
     {%- endif -%}
     {%- do measured.update({'suppressed_share': 1 - measured.people_out / measured.people_in if measured.people_in else 0}) -%}
+    {%- do return(measured) -%}
+{% endmacro %}
+
+{#- Of a differentially private candidate nothing is measured but its rows: a count of people would be one more release. -#}
+{% macro _measure_dp_candidate(candidate) %}
+    {%- set measured = veil._first_row(veil._people_sql(candidate, none, 'out')) -%}
+    {%- do measured.update({'people_in': none, 'people_out': none, 'rows_in': none, 'classes': none, 'k': none, 'suppressed_share': none}) -%}
     {%- do return(measured) -%}
 {% endmacro %}
 

@@ -125,6 +125,10 @@ select
 {% endmacro %}
 
 {% macro _release_line(target, measured, policy) %}
+    {%- if policy.dp is not none -%}
+        {%- do return("veil: released " ~ target ~ ": " ~ measured.rows_out ~ " rows, epsilon " ~ policy.dp.epsilon ~ ", delta " ~ (policy.dp.delta or 0)
+            ~ " of the budget `" ~ policy.dp.budget ~ "`") -%}
+    {%- endif -%}
     {%- do return("veil: released " ~ target ~ ": " ~ measured.people_out ~ " of " ~ measured.people_in ~ " people in "
         ~ measured.classes ~ " classes, smallest " ~ (measured.k if measured.k is not none else "none") ~ " (k " ~ policy.k ~ "), "
         ~ veil._percent(measured.suppressed_share) ~ " left out") -%}

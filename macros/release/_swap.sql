@@ -5,7 +5,8 @@
     {%- if config.get('contract').enforced -%}
         {%- set checked = candidate.incorporate(path={'identifier': candidate.identifier ~ '_checked'}) -%}
         {%- do drop_relation_if_exists(load_cached_relation(checked)) -%}
-        {%- set names = veil._released_columns(policy) | map(attribute='name') | list -%}
+        {%- set names = (veil._released_columns(policy) if policy.dp is none else adapter.get_columns_in_relation(candidate))
+            | map(attribute='name') | list -%}
         {%- set select_released -%}
         select
             {%- for name in names %}
@@ -17,7 +18,7 @@
         {%- do adapter.drop_relation(candidate) -%}
         {%- do return(checked) -%}
     {%- endif -%}
-    {%- if policy.unit is not none -%}
+    {%- if policy.unit is not none and policy.dp is none -%}
         {%- do run_query("alter table " ~ candidate ~ " drop column " ~ veil._unit_name(policy)) -%}
     {%- endif -%}
     {%- do return(candidate) -%}

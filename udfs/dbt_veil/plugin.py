@@ -17,6 +17,7 @@ from dbt.adapters.duckdb.plugins import BasePlugin
 
 from dbt_veil import (
     bookkeeping,
+    dp_planning,
     files,
     geo,
     noise,
@@ -26,6 +27,7 @@ from dbt_veil.udf import Family, Session
 
 FAMILIES: tuple[Family, ...] = (
     bookkeeping.udfs,
+    dp_planning.udfs,
     files.udfs,
     geo.udfs,
     noise.udfs,

@@ -1,0 +1,67 @@
+{#- One SELECT that makes a differentially private table of a relation of people: what the policy's `dp` mapping declares,
+    step by step. Needs `materialized: release`, which reserves the budget before the noise is drawn. -#}
+
+{% macro dp_aggregate(relation) %}
+    {%- if not execute -%}
+        {%- do return('') -%}
+    {%- endif -%}
+    {%- set subject = "model `" ~ model.name ~ "`" -%}
+    {%- if config.get('materialized') != 'release' -%}
+        {%- do veil._fail('dp_aggregate', ["a differentially private model must be `materialized: release`: a view would draw new noise at every "
+            ~ "read, and only a release reserves the budget. Got: '" ~ config.get('materialized') ~ "'"], subject) -%}
+    {%- endif -%}
+    {%- do veil._require_udf('dp_aggregate', 'veil_laplace') -%}
+    {%- set policy = veil.policy(relation) -%}
+    {%- if not policy.dp or not policy.dp.measures -%}
+        {%- do veil._fail('dp_aggregate', ["the policy has no `dp` mapping with `measures`. Declare one under `config.meta.veil`"], subject) -%}
+    {%- endif -%}
+    {%- do return(adapter.dispatch('dp_aggregate', 'veil')(relation, policy.dp)) -%}
+{% endmacro %}
+
+{% macro default__dp_aggregate(relation, plan) %}
+    {%- do veil._fail('dp_aggregate', ["the noise comes from Veil's UDFs, which run on DuckDB. Aggregate there; the released table can go anywhere. Got: '"
+        ~ target.type ~ "'"]) -%}
+{% endmacro %}
+
+{% macro duckdb__dp_aggregate(relation, plan) -%}
+{%- set mechanisms = veil._dp_mechanisms(plan) -%}
+{{ veil._dp_bounded(relation, plan) }},
+{{ veil._dp_noisy(plan, mechanisms) }},
+{{ veil._dp_final(plan, mechanisms) }}
+{%- endmacro %}
+
+{#- The mechanisms of the plan by name, with the scales that the ledger will reserve. Nothing is drawn or spent by asking. -#}
+{% macro _dp_mechanisms(plan) %}
+    {%- set answer = fromjson(veil._dp_ask("veil_noise_plan(" ~ veil._literal(tojson(veil._dp_request(plan))) ~ ")")) -%}
+    {%- if answer.problems -%}
+        {%- do veil._fail('dp_aggregate', answer.problems, "model `" ~ model.name ~ "`") -%}
+    {%- endif -%}
+    {%- set mechanisms = {} -%}
+    {%- for query in answer.queries -%}
+        {%- do mechanisms.update({query.query: query}) -%}
+    {%- endfor -%}
+    {%- do return(mechanisms) -%}
+{% endmacro %}
+
+{% macro _dp_ask(expression) %}
+    {%- do return(run_query("select " ~ expression ~ " as answer").columns[0].values()[0]) -%}
+{% endmacro %}
+
+{#- The groups that may be released, one expression list for group_by columns of an alias. -#}
+{% macro _dp_group_columns(plan, alias, indent=8) -%}
+{%- for name in plan.group_by %}
+{{ " " * indent }}{{ veil._quote(name, alias) }},
+{%- endfor -%}
+{%- endmacro %}
+
+{% macro _dp_same_group(plan, left, right) -%}
+{%- for name in plan.group_by -%}
+{{ "" if loop.first else "\n        and " }}{{ veil._quote(name, left) }} is not distinct from {{ veil._quote(name, right) }}
+{%- endfor -%}
+{{ "true" if not plan.group_by }}
+{%- endmacro %}
+
+{#- The id of the release that the ledger opens for this model, as a literal. -#}
+{% macro _dp_reservation() %}
+    {%- do return(veil._literal(veil._release_id())) -%}
+{% endmacro %}

@@ -6,14 +6,14 @@
     classes       people and rows per equivalence class
     totals        people and rows of the whole input, and of its suppressed part -#}
 
-{% macro _counted(spec) %}
+{% macro _counted(spec) -%}
 counted as (
     select
         {%- for name in spec.quasi_identifiers %}
         {{ veil._quote(name, 'source_rows') }} as q_{{ loop.index }},
         {%- endfor %}
         {%- for name in spec.sensitive %}
-        {{ veil._quote(name, 'source_rows') }} as s_{{ loop.index }},
+        {{ veil._sensitive(spec, name, 'source_rows') }} as s_{{ loop.index }},
         {%- endfor %}
         {%- if spec.unit is not none %}
         {{ veil._quote(spec.unit, 'source_rows') }} as unit_key,
@@ -21,12 +21,24 @@ counted as (
         {{ "count(*)" if spec.weight is none else "sum(" ~ veil._quote(spec.weight, 'source_rows') ~ ")" }} as row_count
     from {{ veil._from(spec.relation) }}
     group by
-        {%- for name in spec.quasi_identifiers + spec.sensitive + ([spec.unit] if spec.unit is not none else []) %}
-        {{ veil._quote(name, 'source_rows') }}{{ "," if not loop.last }}
-        {%- endfor %}
+        {{ veil._counted_by(spec) | join(",\n        ") }}
 ),
 {{ veil._class_rows(spec) }}
 {%- endmacro %}
+
+{% macro _counted_by(spec) %}
+    {%- set expressions = [] -%}
+    {%- for name in spec.quasi_identifiers -%}
+        {%- do expressions.append(veil._quote(name, 'source_rows')) -%}
+    {%- endfor -%}
+    {%- for name in spec.sensitive -%}
+        {%- do expressions.append(veil._sensitive(spec, name, 'source_rows')) -%}
+    {%- endfor -%}
+    {%- if spec.unit is not none -%}
+        {%- do expressions.append(veil._quote(spec.unit, 'source_rows')) -%}
+    {%- endif -%}
+    {%- do return(expressions) -%}
+{% endmacro %}
 
 {% macro _class_rows(spec) %}
     {%- set kept = "counted" if spec.nulls == 'wildcard' else "class_rows" -%}
@@ -64,11 +76,11 @@ class_rows as (
     inner join published
         on (class_keys.has_null = 1 or published.has_null = 1)
         and not {{ veil._same_class(spec, 'class_keys', 'published') }}
-        {%- for _ in spec.quasi_identifiers %}
+        {%- for position in spec.positions %}
         and (
-            class_keys.q_{{ loop.index }} = published.q_{{ loop.index }}
-            or class_keys.q_{{ loop.index }} is null
-            or published.q_{{ loop.index }} is null
+            class_keys.{{ position }} = published.{{ position }}
+            or class_keys.{{ position }} is null
+            or published.{{ position }} is null
         )
         {%- endfor %}
 )
@@ -86,7 +98,7 @@ class_rows as (
         published.row_count
 {%- endmacro %}
 
-{% macro _classes(spec) %}
+{% macro _classes(spec) -%}
 classes as (
     select
         {{ veil._key_list(spec, 'class_rows') }},
@@ -97,7 +109,7 @@ classes as (
 )
 {%- endmacro %}
 
-{% macro _totals(spec) %}
+{% macro _totals(spec) -%}
 totals as (
     select
         {{ veil._people(spec, 'counted') }} as people,
@@ -105,6 +117,17 @@ totals as (
         {{ veil._people(spec, 'counted', veil._is_suppressed(spec, 'counted')) }} as people_suppressed,
         coalesce(sum(case when {{ veil._is_suppressed(spec, 'counted') }} then counted.row_count else 0 end), 0) as rows_suppressed
     from counted
+)
+{%- endmacro %}
+
+{% macro _class_summary(spec) -%}
+class_summary as (
+    select
+        count(*) as classes,
+        min(classes.people) as k,
+        coalesce(sum(case when classes.people = 1 then 1 else 0 end), 0) as unique_people,
+        coalesce(sum(case when {{ veil._has_null(spec, 'classes') }} then classes.row_count else 0 end), 0) as rows_with_null
+    from classes
 )
 {%- endmacro %}
 
@@ -119,8 +142,8 @@ totals as (
 
 {% macro _key_list(spec, alias) %}
     {%- set columns = [] -%}
-    {%- for _ in spec.quasi_identifiers -%}
-        {%- do columns.append(alias ~ ".q_" ~ loop.index) -%}
+    {%- for position in spec.positions -%}
+        {%- do columns.append(alias ~ "." ~ position) -%}
     {%- endfor -%}
     {%- do return(columns | join(", ")) -%}
 {% endmacro %}
@@ -131,9 +154,9 @@ totals as (
         {%- do return("(1 = 0)") -%}
     {%- endif -%}
     {%- set marked = [] -%}
-    {%- for _ in spec.quasi_identifiers -%}
+    {%- for position in spec.positions -%}
         {%- do marked.append(
-            "coalesce(cast(" ~ alias ~ ".q_" ~ loop.index ~ " as " ~ dbt.type_string() ~ ") = "
+            "coalesce(cast(" ~ alias ~ "." ~ position ~ " as " ~ dbt.type_string() ~ ") = "
             ~ veil._literal(spec.marker | string) ~ ", 1 = 0)"
         ) -%}
     {%- endfor -%}
@@ -142,16 +165,16 @@ totals as (
 
 {% macro _has_null(spec, alias) %}
     {%- set tests = [] -%}
-    {%- for _ in spec.quasi_identifiers -%}
-        {%- do tests.append(alias ~ ".q_" ~ loop.index ~ " is null") -%}
+    {%- for position in spec.positions -%}
+        {%- do tests.append(alias ~ "." ~ position ~ " is null") -%}
     {%- endfor -%}
     {%- do return("(" ~ tests | join(" or ") ~ ")") -%}
 {% endmacro %}
 
 {% macro _same_class(spec, left, right) %}
     {%- set tests = [] -%}
-    {%- for _ in spec.quasi_identifiers -%}
-        {%- do tests.append(veil._same(left ~ ".q_" ~ loop.index, right ~ ".q_" ~ loop.index)) -%}
+    {%- for position in spec.positions -%}
+        {%- do tests.append(veil._same(left ~ "." ~ position, right ~ "." ~ position)) -%}
     {%- endfor -%}
     {%- do return("(" ~ tests | join(" and ") ~ ")") -%}
 {% endmacro %}
@@ -172,8 +195,8 @@ totals as (
 {#- A name for a class that shows none of its values: each part with its length before it, so that no two tuples meet. -#}
 {% macro _class_hash(spec, alias) %}
     {%- set parts = [] -%}
-    {%- for _ in spec.quasi_identifiers -%}
-        {%- set text = "cast(" ~ alias ~ ".q_" ~ loop.index ~ " as " ~ dbt.type_string() ~ ")" -%}
+    {%- for position in spec.positions -%}
+        {%- set text = "cast(" ~ alias ~ "." ~ position ~ " as " ~ dbt.type_string() ~ ")" -%}
         {%- set length = "cast(length(" ~ text ~ ") as " ~ dbt.type_string() ~ ")" -%}
         {%- do parts.append("coalesce(" ~ dbt.concat([length, "':'", text]) ~ ", '-')") -%}
     {%- endfor -%}

@@ -2,7 +2,8 @@
     Columns are known inside by position (`q_1`, `s_1`, `unit_key`), so no name in the data can clash with a helper. -#}
 
 {% macro _spec(
-    relation, quasi_identifiers, problems, sensitive=[], unit=none, nulls='group', suppressed_marker=none, more=[], weight=none
+    relation, quasi_identifiers, problems, sensitive=[], unit=none, nulls='group', suppressed_marker=none, more=[],
+    weight=none
 ) %}
     {%- set keys = veil._names(quasi_identifiers, 'quasi_identifiers', problems) -%}
     {%- do veil._choice(nulls, 'nulls', problems, ['group', 'wildcard', 'fail']) -%}
@@ -19,10 +20,17 @@
             or (suppressed_marker is not string and suppressed_marker is not number)) -%}
         {%- do problems.append(veil._must_be('suppressed_marker', "a text", suppressed_marker)) -%}
     {%- endif -%}
+    {%- set types = {} -%}
     {%- if not problems -%}
-        {%- do veil._check_columns(relation, keys + sensitive + ([unit] if unit is not none else []) + more, problems) -%}
+        {%- set types = veil._check_columns(relation, keys + sensitive + ([unit] if unit is not none else []) + more, problems) -%}
     {%- endif -%}
+    {%- set positions = [] -%}
+    {%- for _ in keys -%}
+        {%- do positions.append("q_" ~ loop.index) -%}
+    {%- endfor -%}
     {%- do return({
+        'types': types,
+        'positions': positions,
         'relation': relation,
         'quasi_identifiers': keys,
         'sensitive': sensitive,
@@ -33,32 +41,53 @@
     }) -%}
 {% endmacro %}
 
-{#- Each name must be a column. A missing one must never reach SQL bare: `user` would become the session's user. -#}
-{% macro _check_columns(relation, names, problems) %}
-    {%- set found = veil._column_names(relation) -%}
-    {%- set folded = found | map('lower') | list -%}
-    {%- for name in names | unique if found and name | lower not in folded -%}
-        {%- do problems.append("column `" ~ name ~ "` not found" ~ veil._nearest(name, found)) -%}
+{#- Each name must be a column. A missing one must never reach SQL bare: `user` would become the session's user.
+    Returns the types of all columns, by name in lower case; empty where they cannot be known. -#}
+{% macro _check_columns(relation, names, problems, what='column') %}
+    {%- set types = {} -%}
+    {%- set found = [] -%}
+    {%- for column in veil._columns(relation) -%}
+        {%- do found.append(column.name) -%}
+        {%- do types.update({column.name | lower: column.dtype | lower}) -%}
     {%- endfor -%}
+    {%- for name in names | unique if found and name | lower not in types -%}
+        {%- do problems.append(what ~ " `" ~ name ~ "` not found" ~ veil._nearest(name, found)) -%}
+    {%- endfor -%}
+    {%- do return(types) -%}
 {% endmacro %}
 
-{#- Names of the columns of a relation or of a query text; [] where they cannot be known (parsing, ephemeral models). -#}
-{% macro _column_names(relation) %}
+{#- The columns of a relation or of a query text; [] where they cannot be known: when parsing, of an ephemeral model, of
+    a CTE of the query that is being written. -#}
+{% macro _columns(relation) %}
     {%- if not execute -%}
         {%- do return([]) -%}
-    {%- endif -%}
-    {%- if relation is string -%}
+    {%- elif relation is string -%}
         {%- if '__dbt__cte__' in relation or modules.re.fullmatch('[A-Za-z_][A-Za-z_0-9]*', relation.strip()) -%}
             {%- do return([]) -%}
         {%- endif -%}
-        {%- set columns = get_column_schema_from_query("select source_rows.* from " ~ veil._from(relation)) -%}
+        {%- do return(get_column_schema_from_query("select source_rows.* from " ~ veil._from(relation))) -%}
     {%- elif relation.is_cte -%}
         {%- do return([]) -%}
-    {%- else -%}
-        {%- set columns = adapter.get_columns_in_relation(relation) -%}
     {%- endif -%}
-    {%- do return(columns | map(attribute='name') | list) -%}
+    {%- do return(adapter.get_columns_in_relation(relation)) -%}
 {% endmacro %}
+
+{#- A sensitive column. NaN in it is a value that is missing, as NULL is. -#}
+{% macro _sensitive(spec, name, alias) %}
+    {%- set column = veil._quote(name, alias) -%}
+    {%- if spec.types.get(name | lower) in ('double', 'float', 'real', 'double precision', 'float4', 'float8', 'float64') -%}
+        {%- do return(adapter.dispatch('_not_nan', 'veil')(column) | trim) -%}
+    {%- endif -%}
+    {%- do return(column) -%}
+{% endmacro %}
+
+{% macro default___not_nan(column) -%}
+nullif({{ column }}, {{ veil._double("'NaN'") }})
+{%- endmacro %}
+
+{% macro bigquery___not_nan(column) -%}
+if(is_nan({{ column }}), null, {{ column }})
+{%- endmacro %}
 
 {#- The relation in a FROM clause, as `source_rows`. A test with `where` hands over text with an alias of its own. -#}
 {% macro _from(relation, alias='source_rows') %}
@@ -83,4 +112,12 @@
         {%- endif -%}
     {%- endfor -%}
     {%- do return(free.name) -%}
+{% endmacro %}
+
+{#- A relation, or the text of one: a qualified name or a query. A relation object counts as a mapping in Jinja. -#}
+{% macro _is_relation(value) %}
+    {%- if value is string -%}
+        {%- do return('.' in value or value.strip().startswith('(') or '__dbt__cte__' in value) -%}
+    {%- endif -%}
+    {%- do return(value is not none and value.identifier is defined and value.schema is defined) -%}
 {% endmacro %}

@@ -11,25 +11,18 @@
 with {{ veil._counted(spec) }},
 {{ veil._classes(spec) }},
 {{ veil._totals(spec) }},
-class_figures as (
-    select
-        count(*) as classes,
-        min(classes.people) as k,
-        coalesce(sum(case when classes.people = 1 then 1 else 0 end), 0) as unique_people,
-        coalesce(sum(case when {{ veil._has_null(spec, 'classes') }} then classes.row_count else 0 end), 0) as rows_with_null
-    from classes
-)
+{{ veil._class_summary(spec) }}
 select
-    class_figures.classes,
-    class_figures.k,
-    class_figures.unique_people,
-    class_figures.rows_with_null,
+    class_summary.classes,
+    class_summary.k,
+    class_summary.unique_people,
+    class_summary.rows_with_null,
     totals.people,
     totals.row_count,
     totals.people_suppressed,
     totals.rows_suppressed,
     {{ veil._ratio('totals.people_suppressed', 'totals.people') }} as share_suppressed
-from class_figures
+from class_summary
 cross join totals
 {%- endmacro %}
 

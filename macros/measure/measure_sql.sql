@@ -1,27 +1,100 @@
-{#- One row with everything a policy asks to be measured on a table: what the release gate compares and records. -#}
+{#- One query that gives, in one row, everything a policy promises about a relation: classes, people, row_count, k, and for
+    the n-th request the worst class's figure `measured_n` and the number of classes that break it, `failing_n`. One pass
+    over the data serves all of them, but the joint ones, whose classes are others. -#}
 
-{% macro measure_sql(relation, policy) -%}
-{%- set people = veil._helper_name('people', policy.quasi_identifiers) -%}
-{%- set row_count = veil._helper_name('row_count', policy.quasi_identifiers) -%}
-with classes as (
+{% macro measure_sql(relation, policy) %}
+    {%- set problems = [] -%}
+    {%- set requests = veil._policy_requests(policy) -%}
+    {%- set sensitive = [] -%}
+    {%- for request in requests if not request.joint and request.column not in sensitive -%}
+        {%- do sensitive.append(request.column) -%}
+    {%- endfor -%}
+    {%- set spec = veil._spec(
+        relation, policy.quasi_identifiers, problems, sensitive, veil._unit_name(policy), policy.nulls or 'group',
+        more=policy.sensitive or []
+    ) -%}
+    {%- for request in requests if not request.joint -%}
+        {%- do veil._check_request(spec, request, problems, request.measure ~ "." ~ request.column ~ ".") -%}
+    {%- endfor -%}
+    {%- if problems -%}
+        {%- do veil._fail('measure_sql', problems) -%}
+    {%- endif -%}
+    {{- return(adapter.dispatch('measure_sql', 'veil')(spec, requests, policy)) -}}
+{% endmacro %}
 
-    {{ veil.classes(relation, policy.quasi_identifiers, unit=veil._unit_name(policy), nulls=policy.nulls) | indent(4) }}
+{#- The requests of a policy, in the order in which their figures are numbered. -#}
+{% macro _policy_requests(policy) %}
+    {%- set requests = [] -%}
+    {%- for key in veil._measure_keys() -%}
+        {%- do requests.extend(policy.get(key) or []) -%}
+    {%- endfor -%}
+    {%- do return(requests) -%}
+{% endmacro %}
 
+{% macro default__measure_sql(spec, requests, policy) -%}
+with
+{{ veil._counted(spec) }},
+{{ veil._classes(spec) }},
+{{ veil._totals(spec) }},
+{{ veil._class_summary(spec) }}
+{%- for column in spec.sensitive %},
+    {%- set n = loop.index -%}
+    {%- set own = requests | rejectattr('joint') | selectattr('column', 'equalto', column) | list %}
+{{ veil._value_counts(spec, n) }},
+{{ veil._global_reference(spec, n) }}
+    {%- if veil._any_needs_shares(own) %},
+{{ veil._shares(spec, n) }}
+    {%- endif %}
+{%- endfor %}
+{%- for request in requests if not request.joint %}
+    {%- set id = "_" ~ (requests.index(request) + 1) %},
+{{ veil._figures(spec, request, spec.sensitive.index(request.column) + 1, id) }},
+summary{{ id }} as (
+    {{ veil._worst_sql(request, "figures" ~ id, id) }}
 )
-
+{%- endfor %}
 select
-    count(*) as classes,
-    coalesce(sum(classes.{{ people }}), 0) as people,
-    coalesce(sum(classes.{{ row_count }}), 0) as row_count,
-    min(classes.{{ people }}) as k
-from classes
+    class_summary.classes,
+    class_summary.k,
+    totals.people,
+    totals.row_count
+    {%- for request in requests %},
+    summary_{{ loop.index }}.measured_{{ loop.index }},
+    summary_{{ loop.index }}.failing_{{ loop.index }}
+    {%- endfor %}
+from class_summary
+cross join totals
+{%- for request in requests %}
+cross join {{ "(" ~ veil._joint_sql(spec, request, policy, "_" ~ loop.index) ~ ") as " if request.joint }}summary_{{ loop.index }}
+{%- endfor %}
 {%- endmacro %}
 
-{#- Everything in which a measured row breaks the policy. -#}
-{% macro policy_violations(policy, measured) %}
-    {%- set violations = [] -%}
-    {%- if measured.k is not none and measured.k < policy.k -%}
-        {%- do violations.append("the smallest class has " ~ measured.k ~ " people, and `k` is " ~ policy.k) -%}
-    {%- endif -%}
-    {%- do return(violations) -%}
+{% macro _worst_sql(request, source, id) -%}
+select
+        {{ request.worst }}({{ source }}.measured) as measured{{ id }},
+        coalesce(sum(case when {{ veil._fails(request, source) }} then 1 else 0 end), 0) as failing{{ id }}
+    from {{ source }}
+{%- endmacro %}
+
+{% macro _any_needs_shares(requests) %}
+    {%- for request in requests if veil._needs_shares(request) -%}
+        {%- do return(true) -%}
+    {%- endfor -%}
+    {%- do return(false) -%}
 {% endmacro %}
+
+{#- With the other sensitive columns among the quasi-identifiers. -#}
+{% macro _joint_sql(spec, request, policy, id) -%}
+    {%- set problems = [] -%}
+    {%- set others = policy.sensitive | reject('equalto', request.column) | list -%}
+    {%- set joint = veil._spec(
+        spec.relation, spec.quasi_identifiers + others, problems, [request.column], spec.unit, spec.nulls, spec.marker
+    ) -%}
+    {%- do veil._check_request(joint, request, problems, request.measure ~ "." ~ request.column ~ ".") -%}
+    {%- if problems -%}
+        {%- do veil._fail('measure_sql', problems) -%}
+    {%- endif -%}
+    {%- do joint.update({'request': request}) -%}
+    with {{ veil._figures_of(joint) }}
+    {{ veil._worst_sql(request, "figures", id) }}
+{%- endmacro %}

@@ -46,6 +46,11 @@
         'nulls': {'read': 'choice', 'choices': ['group', 'wildcard', 'fail'], 'default': 'group'},
         'on_unmapped': {'read': 'choice', 'choices': ['fail', 'suppress'], 'default': 'fail'},
         'unit': {'read': 'text'},
+        'l': {'read': 'measure'},
+        't': {'read': 'measure'},
+        'beta': {'read': 'measure'},
+        'delta_disclosure': {'read': 'measure'},
+        'alpha': {'read': 'measure'},
         'purpose': {'read': 'names'},
         'retention': {'read': 'integer', 'minimum': 1},
         'dp': {'read': 'dp'},
@@ -55,8 +60,9 @@
 {% macro _read_policy(declared, columns, problems) %}
     {%- set keys = veil._policy_keys() -%}
     {%- do veil._mapping(declared, 'meta.veil', problems, keys.keys() | list) -%}
-    {%- set policy = {'columns': columns} -%}
-    {%- for key, rule in keys.items() -%}
+    {%- set policy = veil._measure_policy(declared, columns, problems) -%}
+    {%- do policy.update({'columns': columns}) -%}
+    {%- for key, rule in keys.items() if rule.read != 'measure' -%}
         {%- set value = declared.get(key) -%}
         {%- do policy.update({key: rule.get('default') if value is none
             else veil._read_policy_value(key, value, rule, problems)}) -%}

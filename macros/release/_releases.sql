@@ -98,7 +98,7 @@
     'k_required': policy.k,
     'k_measured': measured.k,
     'suppressed_share': measured.suppressed_share,
-    'measures': tojson(veil._named_measures(measured)),
+    'measures': tojson(veil.measured_figures(policy, measured)),
     'package_version': veil._version(),
 } -%}
 insert into {{ releases }} (
@@ -113,16 +113,6 @@ select
     cast({{ veil._literal(value) }} as {{ veil._releases_columns()[name] }}) as {{ name }}{{ "," if not loop.last }}
     {%- endfor %}
 {%- endmacro %}
-
-{#- What was measured beside the counts that have a column of their own. -#}
-{% macro _named_measures(measured) %}
-    {%- set own = ['classes', 'people', 'row_count', 'k', 'people_in', 'people_out', 'rows_in', 'rows_out', 'suppressed_share'] -%}
-    {%- set named = {} -%}
-    {%- for name, value in measured.items() if name not in own and not name.startswith('unmapped_') and not name.startswith('nulls_') -%}
-        {%- do named.update({name: value | float if value is number else value}) -%}
-    {%- endfor -%}
-    {%- do return(named) -%}
-{% endmacro %}
 
 {% macro _release_line(target, measured, policy) %}
     {%- if policy.dp is not none -%}

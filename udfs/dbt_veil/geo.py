@@ -1,4 +1,4 @@
-"""The location UDFs: what SQL sees of :mod:`dbt_veil.geo_plane` and :mod:`dbt_veil.geo_masks`.
+"""The location UDFs: what SQL sees of :mod:`dbt_veil.geo_plane`, :mod:`dbt_veil.geo_masks` and :mod:`dbt_veil.geo_attack`.
 
 A point crosses into SQL as ``STRUCT(x DOUBLE, y DOUBLE)``, so that its two halves come from one call.
 """
@@ -8,8 +8,11 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import lru_cache, wraps
 from typing import Any
 
 import h3
@@ -17,13 +20,16 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from dbt_veil import geo_masks, geo_plane
+from dbt_veil import geo_attack, geo_masks, geo_plane
 from dbt_veil.geo_masks import Law
 from dbt_veil.geo_plane import REASONS, Extent, Floats, PlaceError
 from dbt_veil.udf import Session, Udf
 
 POINT = "STRUCT(x DOUBLE, y DOUBLE)"
-LOCATED = "STRUCT(lon DOUBLE, lat DOUBLE, reason VARCHAR)"
+LOCATED = "STRUCT(lon DOUBLE, lat DOUBLE, x DOUBLE, y DOUBLE, reason VARCHAR)"
+
+ATTACK = "STRUCT(linked DOUBLE, truth DOUBLE, top DOUBLE, candidates DOUBLE)"
+"""Means over the masked points; NULL where there are none, or no mask was given for the last three."""
 
 MERCATOR_LIMIT = 85.05112877980659
 """The latitude at which the square of Web Mercator ends, in degrees."""
@@ -72,7 +78,7 @@ def udfs(session: Session) -> Sequence[Udf]:
             sees_null=True,
         )
 
-    return [
+    family = [
         Udf("veil_geo_locate", _locate, ("DOUBLE", "DOUBLE", "VARCHAR"), LOCATED, sees_null=True),
         Udf(
             "veil_geo_plane",
@@ -86,11 +92,21 @@ def udfs(session: Session) -> Sequence[Udf]:
         Udf("veil_geo_unproject", _unproject, ("DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR"), POINT, sees_null=True),
         Udf("veil_geo_region", region, ("VARCHAR[]",), "VARCHAR", volatile=True, sees_null=True),
         *(mask(name) for name in _LAWS),
+        Udf(
+            "veil_geo_attack",
+            _attack,
+            ("DOUBLE[]", "DOUBLE[]", "BIGINT[]", "DOUBLE[]", "DOUBLE[]", "VARCHAR"),
+            ATTACK,
+            volatile=True,
+            sees_null=True,
+        ),
         Udf("veil_geo_hex", _hex, ("DOUBLE", "DOUBLE", "INTEGER"), "VARCHAR"),
+        Udf("veil_geo_from_globe", _from_globe, (POINT, "VARCHAR"), POINT, sees_null=True),
         Udf("veil_geo_hex_centre", _hex_centre, ("VARCHAR",), POINT),
         Udf("veil_geo_hex_parent", _hex_parent, ("VARCHAR", "INTEGER"), "VARCHAR"),
         Udf("veil_geo_quadkey", _quadkey, ("DOUBLE", "DOUBLE", "INTEGER"), "VARCHAR"),
     ]
+    return [replace(udf, function=_in_lasting_thread(udf.function)) for udf in family]
 
 
 def quadkeys(lon: Floats, lat: Floats, level: int) -> list[str]:
@@ -133,7 +149,9 @@ def _locate(x: Column, y: Column, settings: Column) -> pa.Array:
         y_missing=_nulls(y),
     )
     words = pa.DictionaryArray.from_arrays(pa.array(reason), pa.array(REASONS)).cast(pa.string())
-    return pa.StructArray.from_arrays([_nullable(lon), _nullable(lat), words], names=["lon", "lat", "reason"])
+    gone = reason != 0
+    halves = [pa.array(half, mask=gone) for half in (lon, lat, _floats(x), _floats(y))]
+    return pa.StructArray.from_arrays([*halves, words], names=["lon", "lat", "x", "y", "reason"])
 
 
 def _plane(settings: Column, counts: Column, bounds: Column, moving: Column) -> pa.Array:
@@ -162,6 +180,8 @@ def plane_of(options: Mapping[str, Any], counts: Mapping[str, int], bounds: Sequ
             turned = (west, east) if flat else (turned_west, turned_east)
             box = Extent.of((west, south), (east, north), turned)
             raw = Extent(x_low, y_low, x_high, y_high)
+        if options.get("area") is not None:
+            box = geo_plane.area_extent(options["area"], crs)
         if options.get("invalid", "fail") == "fail":
             geo_plane.refuse_problems(counts, crs)
         geo_plane.refuse_degrees_in_projected(raw, crs)
@@ -182,6 +202,51 @@ def _project(lon: Column, lat: Column, plane: Column) -> pa.Array:
 
 def _unproject(x: Column, y: Column, plane: Column, crs: Column) -> pa.Array:
     return _points(*geo_plane.to_frame(*geo_plane.from_plane(_floats(x), _floats(y), _constant(plane)), _constant(crs)))
+
+
+def _from_globe(points: Column, crs: Column) -> pa.Array:
+    lon, lat = (_floats(half) for half in points.combine_chunks().flatten())
+    return _points(*geo_plane.to_frame(lon, lat, _constant(crs)))
+
+
+def _attack(x: Column, y: Column, own: Column, masked_x: Column, masked_y: Column, mask: Column) -> pa.Array:
+    arguments = zip(*(column.to_pylist() for column in (x, y, own, masked_x, masked_y, mask)), strict=True)
+    return pa.array([attack(*row) for row in arguments], pa.struct([(name, pa.float64()) for name in _ATTACK_FIELDS]))
+
+
+_ATTACK_FIELDS = ("linked", "truth", "top", "candidates")
+
+
+def attack(
+    x: Sequence[float] | None,
+    y: Sequence[float] | None,
+    own: Sequence[int] | None,
+    masked_x: Sequence[float] | None,
+    masked_y: Sequence[float] | None,
+    mask: str,
+) -> dict[str, float | None]:
+    """Both attacks on one data set.
+
+    Args:
+        x: length n, metres, every true address.
+        y: length n.
+        own: length m, which address is each masked point's, counted from 1.
+        masked_x: length m, metres.
+        masked_y: length m.
+        mask: the mask in JSON, or an empty text for linkage alone.
+    """
+    found: dict[str, float | None] = dict.fromkeys(_ATTACK_FIELDS)
+    if not x or not y or not own or not masked_x or not masked_y:
+        return found
+    addresses = np.column_stack([x, y]).astype(np.float64)
+    masked = np.column_stack([masked_x, masked_y]).astype(np.float64)
+    homes = np.array(own, dtype=np.int64) - 1
+    found["linked"] = float(geo_attack.linked(addresses, homes, masked).mean())
+    if mask:
+        belief = geo_attack.posterior(addresses, homes, masked, _settings(mask))
+        found["truth"], found["top"] = float(belief.truth.mean()), float(belief.top.mean())
+        found["candidates"] = float(belief.candidates.mean())
+    return found
 
 
 def _hex(lon: Column, lat: Column, resolution: Column) -> pa.Array:
@@ -225,6 +290,24 @@ def _remember_region(regions: dict[str, shapely.Geometry], wkts: Sequence[str | 
     return name
 
 
+_threads = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="veil_geo")
+
+
+def _in_lasting_thread(function: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
+    """``function``, run in a thread that Python made.
+
+    DuckDB calls from threads of its own, each of which is a new thread to Python at every call. PROJ keeps a context a
+    thread and frees it at the thread's end, so that its objects would be made anew for every 2,048 rows, or be used
+    after their context is gone.
+    """
+
+    @wraps(function)
+    def call(*arguments: Column) -> pa.Array:
+        return _threads.submit(function, *arguments).result()
+
+    return call
+
+
 def _with_arity(function: Callable[..., pa.Array], arity: int) -> Callable[..., pa.Array]:
     """``function`` under a signature of ``arity`` parameters: DuckDB counts them, and takes no ``*args``."""
     kind = inspect.Parameter.POSITIONAL_ONLY
@@ -248,15 +331,11 @@ def _constant(column: Column) -> Any:
 
 def _floats(column: Column) -> Floats:
     """Values with NaN for NULL."""
-    return np.asarray(column.to_numpy(), dtype=np.float64)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _nulls(column: Column) -> Any:
-    return np.asarray(column.is_null().to_numpy(), dtype=bool)
-
-
-def _nullable(values: Floats) -> pa.Array:
-    return pa.array(values, mask=~np.isfinite(values))
+    return np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _points(x: Floats, y: Floats) -> pa.Array:

@@ -60,17 +60,16 @@ class Frame:
     Attributes:
         name: as the author declared it.
         metres: metres a unit of a local plane; ``None`` for a system on the Earth.
-        crs: the system on the Earth; ``None`` for a local plane.
+        is_degrees: the columns hold angles.
+        is_projected: the columns hold lengths, in a plane that has a place on the Earth.
+        area: west, south, east, north of where the system is used, in degrees; ``None`` where that is not known.
     """
 
     name: str
-    metres: float | None
-    crs: CRS | None
-
-    @property
-    def is_degrees(self) -> bool:
-        """The columns hold angles."""
-        return self.crs is not None and bool(self.crs.is_geographic)
+    metres: float | None = None
+    is_degrees: bool = False
+    is_projected: bool = False
+    area: tuple[float, float, float, float] | None = None
 
 
 @lru_cache(maxsize=64)
@@ -81,7 +80,7 @@ def frame(name: str) -> Frame:
         PlaceError: no such system, or one that is neither geographic nor projected.
     """
     if name in _LOCAL_UNITS:
-        return Frame(name, _LOCAL_UNITS[name], None)
+        return Frame(name, metres=_LOCAL_UNITS[name])
     try:
         crs = CRS.from_user_input(name)
     except CRSError:
@@ -91,7 +90,13 @@ def frame(name: str) -> Frame:
         ) from None
     if len(crs.axis_info) != 2 or not (crs.is_geographic or crs.is_projected):
         raise PlaceError(f"`crs` must be geographic or projected, with two axes. Got: '{name}'")
-    return Frame(name, None, crs)
+    area = crs.area_of_use
+    return Frame(
+        name,
+        is_degrees=bool(crs.is_geographic),
+        is_projected=bool(crs.is_projected),
+        area=None if area is None else (area.west, area.south, area.east, area.north),
+    )
 
 
 def locate(
@@ -231,8 +236,28 @@ class Extent:
 
     def outline(self, steps: int = 9) -> tuple[Floats, Floats]:
         """A lattice of points over the box, for looking at a plane's scale."""
+        a, b = self.raw_outline(steps)
+        return normalise(a), b
+
+    def raw_outline(self, steps: int = 9) -> tuple[Floats, Floats]:
+        """The same lattice with its longitudes, or eastings, left as they are."""
         a, b = np.meshgrid(np.linspace(self.west, self.east, steps), np.linspace(self.south, self.north, steps))
-        return normalise(a.ravel()), b.ravel()
+        return a.ravel(), b.ravel()
+
+
+def area_extent(area: Sequence[float], crs: str) -> Extent:
+    """The box of a declared area, degrees or metres: with it the plane depends on no data.
+
+    Args:
+        area: west, south, east, north in the units of ``crs``; west may exceed east across the antimeridian.
+        crs: the name of the frame.
+    """
+    west, south, east, north = area
+    if frame(crs).is_degrees:
+        return Extent(west, south, east + 360.0 if east < west else east, north)
+    lon, lat, _ = locate(*Extent(west, south, east, north).raw_outline(), crs)
+    low, high = (np.nanmin(lon), np.nanmin(lat)), (np.nanmax(lon), np.nanmax(lat))
+    return Extent.of(low, high, (np.nanmin(np.mod(lon, 360)), np.nanmax(np.mod(lon, 360))))
 
 
 def choose_plane(extent: Extent | None, crs: str, *, projection: str = "auto", noise: bool = False) -> str:
@@ -267,17 +292,6 @@ def choose_plane(extent: Extent | None, crs: str, *, projection: str = "auto", n
     if extent.south >= -80 and extent.north <= 84 and _scale_error(utm, extent) <= SCALE_TOLERANCE:
         return utm
     return GEODESIC if noise else f"laea:{round(lat)}:{round(lon)}"
-
-
-def describe_plane(plane: str) -> str:
-    """One line for the log."""
-    if plane == FLAT:
-        return "the plane of the data"
-    if plane == GEODESIC:
-        return "the azimuthal equidistant plane around each point (no UTM zone is true to scale over this extent)"
-    if plane.startswith("laea:"):
-        return f"Lambert's azimuthal equal-area plane, {plane} (no UTM zone is true to scale over this extent)"
-    return f"{plane}, one plane for all rows"
 
 
 def to_plane(lon: Floats, lat: Floats, plane: str) -> tuple[Floats, Floats]:
@@ -359,7 +373,7 @@ def refuse_degrees_in_projected(extent: Extent | None, crs: str) -> None:
         PlaceError: the system is projected and every value fits in degrees.
     """
     source = frame(crs)
-    if extent is None or source.crs is None or source.is_degrees:
+    if extent is None or not source.is_projected:
         return
     if max(abs(extent.west), abs(extent.east)) <= 360 and max(abs(extent.south), abs(extent.north)) <= 90:
         raise PlaceError(
@@ -369,8 +383,7 @@ def refuse_degrees_in_projected(extent: Extent | None, crs: str) -> None:
 
 
 def _check_projection(name: str, extent: Extent | None) -> None:
-    target = frame(name)
-    if target.crs is None or not target.crs.is_projected:
+    if not frame(name).is_projected:
         raise PlaceError(f"`projection` must be a projected system: degrees are not metres. Got: '{name}'")
     if extent is None:
         return
@@ -393,15 +406,13 @@ def _scale_error(name: str, extent: Extent) -> float:
 
 def _outside_crs(source: Frame, lon: Floats, lat: Floats) -> NDArray[np.bool_]:
     """Points further from the area of use than half its own size, or 1 degree."""
-    area = source.crs.area_of_use if source.crs is not None else None
-    if area is None:
+    if source.area is None:
         return np.zeros(len(lon), dtype=bool)
-    width = (area.east - area.west) % 360.0 or 360.0
-    height = area.north - area.south
-    middle = area.west + width / 2
-    east = np.abs((lon - middle + 180.0) % 360.0 - 180.0) - width / 2
-    north = np.abs(lat - (area.north + area.south) / 2) - height / 2
-    return np.asarray((east > max(1.0, width / 2)) | (north > max(1.0, height / 2)))
+    west, south, east, north = source.area
+    width, height = (east - west) % 360.0 or 360.0, north - south
+    beside = np.abs((lon - west - width / 2 + 180.0) % 360.0 - 180.0) - width / 2
+    above = np.abs(lat - (north + south) / 2) - height / 2
+    return np.asarray((beside > max(1.0, width / 2)) | (above > max(1.0, height / 2)))
 
 
 def _plane_crs(plane: str) -> str:
@@ -412,7 +423,7 @@ def _plane_crs(plane: str) -> str:
 
 
 class _Thread(threading.local):
-    """PROJ objects of one thread: they are not to be shared between threads."""
+    """PROJ objects of one thread: they are not to be shared between threads, nor to outlive theirs."""
 
     def __init__(self) -> None:
         self.projections: dict[str, Proj] = {}

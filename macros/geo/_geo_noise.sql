@@ -7,28 +7,32 @@
 {% endmacro %}
 
 {% macro default___geo_noise(spec, law, parameters) -%}
+{%- set rows = "reports" if spec.reports and spec.unit is not none else "located" -%}
 with {{ veil._geo_located(spec) }},
+{%- if rows == 'reports' %}
+{{ veil._geo_reports(spec) }}
+{%- endif %}
 region as materialized (
     {{ veil._geo_region(spec) }}
 ),
 drawn as materialized (
     select
-        located.*,
+        {{ rows }}.*,
         veil_geo_{{ law }}{{ "_sticky" if spec.sticky }}(
-            located.{{ spec.located }}.lon,
-            located.{{ spec.located }}.lat,
+            {{ rows }}.{{ spec.located }}.lon,
+            {{ rows }}.{{ spec.located }}.lat,
             plane.name,
             {{ veil._literal(spec.crs) }},
             region.name,
             {%- if spec.sticky %}
-            cast({{ veil._quote(spec.unit, 'located') }} as varchar),
+            cast({{ veil._quote(spec.unit, rows) }} as varchar),
             cast({{ spec.place }} as double),
             {%- endif %}
             {%- for value in parameters %}
             cast({{ value }} as double){{ "," if not loop.last }}
             {%- endfor %}
         ) as {{ spec.point }}
-    from {{ veil._geo_reports(spec) }}
+    from {{ rows }}
     cross join plane
     cross join region
 ),
@@ -46,24 +50,27 @@ drawn as materialized (
 {%- endif -%}
 {%- endmacro %}
 
-{#- The rows that are masked. With a bound on reports, a random choice of that many rows a person: the others keep no point. -#}
+{#- With a bound on reports, a random choice of that many points a person; the other rows keep no point. -#}
 {% macro _geo_reports(spec) -%}
-{%- if not spec.reports or spec.unit is none -%}
-located
-{%- else -%}
-(
-        select
-            located.* replace (
-                case
-                    when {{ veil._quote(spec.unit, 'located') }} is not null
-                        and row_number() over (
-                            partition by {{ veil._quote(spec.unit, 'located') }}, located.{{ spec.located }}.lon is null
-                            order by random()
-                        ) <= {{ spec.reports }}
-                        then located.{{ spec.located }}
-                end as {{ spec.located }}
-            )
-        from located
-    ) as located
-{%- endif -%}
+{%- set order = veil._helper_name('veil_order', spec.columns) -%}
+shuffled as materialized (
+    select
+        located.*,
+        random() as {{ order }}
+    from located
+),
+reports as (
+    select
+        shuffled.* exclude ({{ order }}) replace (
+            case
+                when {{ veil._quote(spec.unit, 'shuffled') }} is not null
+                    and row_number() over (
+                        partition by {{ veil._quote(spec.unit, 'shuffled') }}, shuffled.{{ spec.located }}.lon is null
+                        order by shuffled.{{ order }}
+                    ) <= {{ spec.reports }}
+                    then shuffled.{{ spec.located }}
+            end as {{ spec.located }}
+        )
+    from shuffled
+),
 {%- endmacro %}

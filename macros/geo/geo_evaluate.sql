@@ -59,11 +59,10 @@ figures as (
     union all
     select 'mean_shift_km', null, avg(shifts.km) from shifts
     union all
-    select 'shift_km_at_quantile', quantiles.q, quantile_cont(shifts.km, quantiles.q)
-    from shifts
-    cross join (select unnest([0.05, 0.25, 0.5, 0.75, 0.95]) as q) as quantiles
-    group by quantiles.q
+    {%- for share in (0.05, 0.25, 0.5, 0.75, 0.95) %}
+    select 'shift_km_at_quantile', {{ share }}, quantile_cont(shifts.km, {{ share }}) from shifts
     union all
+    {%- endfor %}
     select 'density_correlation', null, corr(neighbours.true_neighbours, neighbours.masked_neighbours) from neighbours
     union all
     select 'share_by_bearing', sectors.sector, count(shifts.bearing) / nullif((select count(s.bearing) from shifts as s), 0)

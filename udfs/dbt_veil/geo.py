@@ -1,4 +1,4 @@
-"""The location UDFs: what SQL sees of :mod:`dbt_veil.geo_plane`, :mod:`dbt_veil.geo_masks` and :mod:`dbt_veil.geo_attack`.
+"""The location UDFs: what SQL sees of the modules ``geo_plane``, ``geo_masks`` and ``geo_attack``.
 
 A point crosses into SQL as ``STRUCT(x DOUBLE, y DOUBLE)``, so that its two halves come from one call.
 """
@@ -23,6 +23,7 @@ import shapely
 from dbt_veil import geo_attack, geo_masks, geo_plane
 from dbt_veil.geo_masks import Law
 from dbt_veil.geo_plane import REASONS, Extent, Floats, PlaceError
+from dbt_veil.keys import keyring_source
 from dbt_veil.udf import Session, Udf
 
 POINT = "STRUCT(x DOUBLE, y DOUBLE)"
@@ -48,31 +49,38 @@ Column = Any
 
 def udfs(session: Session) -> Sequence[Udf]:
     """The functions of this family."""
-    del session
     regions: dict[str, shapely.Geometry] = {}
 
     def region(texts: Column) -> pa.Array:
         return pa.array([_remember_region(regions, wkts) for wkts in texts.to_pylist()])
 
-    def mask(name: str) -> Udf:
-        def draw(lon: Column, lat: Column, plane: Column, crs: Column, within: Column, *parameters: Column) -> pa.Array:
-            handle = _constant(within)
+    keyring = keyring_source(session.config)
+
+    def mask(name: str, sticky: bool) -> Udf:
+        common, own = (7 if sticky else 5), _PARAMETERS[name]
+
+        def draw(lon: Column, lat: Column, plane: Column, crs: Column, within: Column, *others: Column) -> pa.Array:
+            x, y, area, handle = _floats(lon), _floats(lat), _constant(plane), _constant(within)
+            parameters = [float(_constant(column)) for column in others[common - 5 :]]
+            uniforms: geo_masks.Uniforms = geo_masks.fresh
+            if sticky:
+                tokens = geo_masks.place_tokens(_units(others[0], x), x, y, area, float(_constant(others[1])))
+                key = keyring().current.subkey("geo", "sticky")
+                uniforms = geo_masks.keyed(key, json.dumps([name, parameters, others[1][0].as_py(), handle]), tokens)
+            law = _LAWS[name](*parameters)
+            region = regions[handle] if handle else None
             return _points(
-                *geo_masks.mask_points(
-                    _floats(lon),
-                    _floats(lat),
-                    crs=_constant(crs),
-                    plane=_constant(plane),
-                    law=_LAWS[name](*(float(_constant(p)) for p in parameters)),
-                    uniforms=geo_masks.fresh,
-                    region=regions[handle] if handle else None,
-                )
+                *geo_masks.mask_points(x, y, crs=_constant(crs), plane=area, law=law, uniforms=uniforms, region=region)
             )
 
         return Udf(
-            f"veil_geo_{name}",
-            _with_arity(draw, 5 + _PARAMETERS[name]),
-            ("DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR", "VARCHAR", *["DOUBLE"] * _PARAMETERS[name]),
+            f"veil_geo_{name}_sticky" if sticky else f"veil_geo_{name}",
+            _with_arity(draw, common + own),
+            (
+                *("DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR", "VARCHAR"),
+                *(("VARCHAR", "DOUBLE") if sticky else ()),
+                *["DOUBLE"] * own,
+            ),
             POINT,
             volatile=True,
             sees_null=True,
@@ -91,7 +99,7 @@ def udfs(session: Session) -> Sequence[Udf]:
         Udf("veil_geo_project", _project, ("DOUBLE", "DOUBLE", "VARCHAR"), POINT, sees_null=True),
         Udf("veil_geo_unproject", _unproject, ("DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR"), POINT, sees_null=True),
         Udf("veil_geo_region", region, ("VARCHAR[]",), "VARCHAR", volatile=True, sees_null=True),
-        *(mask(name) for name in _LAWS),
+        *(mask(name, sticky) for name in _LAWS for sticky in (False, True)),
         Udf(
             "veil_geo_attack",
             _attack,
@@ -314,6 +322,15 @@ def _with_arity(function: Callable[..., pa.Array], arity: int) -> Callable[..., 
     parameters = [inspect.Parameter(f"argument_{i}", kind) for i in range(arity)]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
+
+
+def _units(units: Column, lon: Floats) -> list[str]:
+    """The person of each row; only a row without a point may have none."""
+    names = units.to_pylist()
+    missing = sum(name is None for name, where in zip(names, lon, strict=True) if np.isfinite(where))
+    if missing:
+        raise PlaceError(f"{missing} points have no `unit`: a sticky draw belongs to a person")
+    return [name or "" for name in names]
 
 
 @lru_cache(maxsize=64)

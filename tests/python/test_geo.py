@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -358,61 +355,3 @@ def test_names_that_bite_come_out_as_they_went_in(built: tuple[Project, Result])
     assert built[0].query('select "Group", veil_located, veil_point, "with space" from hostile') == [
         (1, "x", "y", "o'hara")
     ]
-
-
-PUBLISHED = {
-    "geo_grid": {
-        100: (0.752, 0.040, 0.999), 250: (0.380, 0.099, 0.996), 500: (0.195, 0.199, 0.978), 1000: (0.104, 0.405, 0.883),
-        2000: (0.050, 0.805, 0.398),
-    },
-    "geo_cloak": {
-        2: (0.392, 0.063, 0.999), 5: (0.129, 0.143, 0.993), 10: (0.062, 0.231, 0.984), 25: (0.025, 0.338, 0.941),
-        50: (0.011, 0.549, 0.866),
-    },
-    "geo_donut": {
-        50: (0.757, 0.039, 0.999), 150: (0.255, 0.119, 0.998), 300: (0.123, 0.236, 0.996), 600: (0.072, 0.473, 0.993),
-        1200: (0.028, 0.944, 0.977),
-    },
-    "geo_planar_laplace": {
-        40: (0.689, 0.041, 0.999), 15: (0.359, 0.112, 0.997), 6: (0.162, 0.278, 0.996), 3: (0.089, 0.555, 0.988),
-        1.5: (0.039, 1.117, 0.954),
-    },
-}  # fmt: skip
-
-
-@pytest.mark.audit
-def test_the_figures_of_the_synthetic_city(project: Project) -> None:
-    folder = Path(os.environ["VEIL_DATA"]) / "points"
-    project.configure(models={"+materialized": "table"})
-    for name in ("homes", "probes"):
-        with (folder / f"{name}.csv").open(encoding="utf-8") as file:
-            lines = [f"({n}, {x}::double, {y}::double)" for n, (x, y) in enumerate(list(csv.reader(file))[1:])]
-        project.model(name, f"select * from (values {', '.join(lines)}) as t (id, x_km, y_km)")
-    for macro, cases in PUBLISHED.items():
-        for value in cases:
-            options = {
-                "geo_grid": f"size={value}",
-                "geo_cloak": f"k={value}, extent=[-20, 20], max_depth=12",
-                "geo_donut": f"minimum={value / 2}, maximum={value}",
-                "geo_planar_laplace": f"epsilon={value}",
-            }[macro]
-            name = f"{macro}_{str(value).replace('.', '_')}"
-            project.model(name, f"{{{{ veil.{macro}(ref('homes'), {options}, {PLANE}) }}}}")
-            project.model(
-                f"{name}_figures",
-                f"{{{{ veil.geo_evaluate(ref('homes'), ref('{name}'), key='id', probes=ref('probes'), {PLANE}) }}}}",
-            )
-    assert project.dbt("build").success
-    for macro, cases in PUBLISHED.items():
-        for value, (linkage, shift, density) in cases.items():
-            found = figures(project, f"{macro}_{str(value).replace('.', '_')}_figures")
-            if macro in ("geo_grid", "geo_cloak"):
-                assert round(found["linkage_rate"], 3) == linkage
-                assert round(found["median_shift_km"], 3) == shift
-                assert round(found["density_correlation"], 3) == density
-                continue
-            # Five standard errors of the difference of two samples of 4,200, and 0.0005 for the published rounding.
-            error = np.sqrt(2 * linkage * (1 - linkage) / 4200)
-            assert found["linkage_rate"] == pytest.approx(linkage, abs=5 * error + 0.0005)
-            assert found["median_shift_km"] == pytest.approx(shift, abs=0.08 * shift + 0.0005)
-            assert found["density_correlation"] == pytest.approx(density, abs=0.6 * (1 - density) + 0.001)

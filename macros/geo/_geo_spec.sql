@@ -53,7 +53,7 @@
         {%- do veil._check_columns(relation, columns, problems) -%}
     {%- endif -%}
     {%- if execute and not problems -%}
-        {%- set columns = veil._column_names(relation) -%}
+        {%- set columns = veil._columns(relation) | map(attribute='name') | list -%}
         {%- do spec.update({
             'columns': columns,
             'located': veil._helper_name('veil_located', columns),

@@ -1,7 +1,23 @@
 {#- Post-processing: figures in their own units, their noise scale and 95 % interval. Nothing here reads the data again. -#}
 
 {% macro _dp_final(plan, mechanisms) -%}
-{%- set groups = 'selected_groups' if plan.selector is not none else 'noisy_groups' -%}
+{%- set averaged = plan.measures | selectattr('kind', 'in', ['mean', 'variance', 'stddev']) | list -%}
+{%- set drawn = 'selected_groups' if plan.selector is not none else 'noisy_groups' -%}
+{%- set groups = 'ratios' if averaged else drawn -%}
+{%- if averaged -%}
+-- Noisy sums over noisy counts, with the least and the most that they are when each is off by its margin.
+ratios as (
+
+    select
+        {{ drawn }}.*,
+        {%- for measure in averaged %}
+        {{- veil._dp_lines(veil._dp_ratios(measure, drawn, mechanisms)) }}
+        {%- endfor %}
+    from {{ drawn }}
+
+),
+
+{% endif -%}
 -- Figures in their own units, each with its noise scale and its 95 % interval.
 final as (
 
@@ -66,61 +82,64 @@ order by {{ veil._dp_list(plan, 'final') }}
 {%- endmacro %}
 
 {#- A mean is the middle of the bounds plus the noisy sum of distances from it over the noisy count (Li, Lyu, Su, Yang 2016,
-    algorithm 2.3). A variance is the mean of squared distances less the square of the mean distance. Clamped to what the
-    bounds allow. The interval lets each noisy number miss its own with a part of 5 %. -#}
+    section 2.5). A variance is the mean of squared distances less the square of the mean distance. Both are clamped to what
+    the bounds allow, and the interval lets each noisy number miss its own with a part of the 5 %. -#}
 {% macro _dp_moments(measure, groups, mechanisms) -%}
 {%- set name = measure.name -%}
+{%- set ratio = groups ~ '.' ~ veil._dp_name(measure) -%}
+{%- set count = groups ~ '.' ~ veil._dp_name(measure.parts[0]) -%}
 {%- set half = measure.grid / 2 -%}
 {%- set middle = (measure.lower_steps + measure.upper_steps) * half -%}
 {%- set radius = (measure.upper_steps - measure.lower_steps) * half -%}
-{%- set counted = mechanisms[measure.parts[0].name] -%}
-{%- set summed = mechanisms[measure.parts[1].name] -%}
-{%- set n = "cast(" ~ groups ~ "." ~ veil._dp_name(measure.parts[0]) ~ " as double)" -%}
-{%- set s = "cast(" ~ groups ~ "." ~ veil._dp_name(measure.parts[1]) ~ " as double)" -%}
-{%- if measure.kind == 'mean' -%}
-    {%- set few = veil._dp_margin(counted, 1, 0.995) -%}
-    {%- set off = veil._dp_margin(summed, 1, 0.955) -%}
-    {%- set figure = middle ~ " + " ~ veil._dp_ratio(s, n, half, radius) -%}
-    {%- set low = middle ~ " + " ~ veil._dp_lower(s ~ " - " ~ off, n, few, half, radius) -%}
-    {%- set high = middle ~ " + " ~ veil._dp_upper(s ~ " + " ~ off, n, few, half, radius) %}
-        {{ veil._dp_clamped(figure, measure.bounds[0], measure.bounds[1]) }} as {{ name }},
-        {{ summed.scale * half }} / greatest({{ n }}, 1) as {{ name }}_scale,
-        {{ veil._dp_clamped(low, measure.bounds[0], measure.bounds[1]) }} as {{ name }}_lo95,
-        {{ veil._dp_clamped(high, measure.bounds[0], measure.bounds[1]) }} as {{ name }}_hi95,
+{%- if measure.kind == 'mean' %}
+        {{ veil._dp_clamped(middle ~ " + " ~ ratio ~ "__mean", measure.bounds[0], measure.bounds[1]) }} as {{ name }},
+        {{ mechanisms[measure.parts[1].name].scale * half }} / greatest({{ count }}, 1) as {{ name }}_scale,
+        {{ veil._dp_clamped(middle ~ " + " ~ ratio ~ "__mean_least", measure.bounds[0], measure.bounds[1]) }} as {{ name }}_lo95,
+        {{ veil._dp_clamped(middle ~ " + " ~ ratio ~ "__mean_most", measure.bounds[0], measure.bounds[1]) }} as {{ name }}_hi95,
 {%- else -%}
-    {%- set squared = mechanisms[measure.parts[2].name] -%}
-    {%- set q = "cast(" ~ groups ~ "." ~ veil._dp_name(measure.parts[2]) ~ " as double)" -%}
-    {%- set few = veil._dp_margin(counted, 1, 0.995) -%}
-    {%- set off = veil._dp_margin(summed, 1, 0.985) -%}
-    {%- set far = veil._dp_margin(squared, 1, 0.97) -%}
-    {%- set part = half * half / 2 -%}
-    {%- set most = radius * radius / 2 -%}
-    {%- set mean = veil._dp_ratio(s, n, half, radius) -%}
-    {%- set mean_low = veil._dp_lower(s ~ " - " ~ off, n, few, half, radius) -%}
-    {%- set mean_high = veil._dp_upper(s ~ " + " ~ off, n, few, half, radius) -%}
-    {%- set nearest = "greatest(0, " ~ mean_low ~ ", -(" ~ mean_high ~ "))" -%}
-    {%- set farthest = "greatest(abs(" ~ mean_low ~ "), abs(" ~ mean_high ~ "))" -%}
-    {%- set figure = most ~ " + " ~ veil._dp_ratio(q, n, part, most) ~ " - pow(" ~ mean ~ ", 2)" -%}
-    {%- set low = most ~ " + " ~ veil._dp_lower(q ~ " - " ~ far, n, few, part, most) ~ " - pow(" ~ farthest ~ ", 2)" -%}
-    {%- set high = most ~ " + " ~ veil._dp_upper(q ~ " + " ~ far, n, few, part, most) ~ " - pow(" ~ nearest ~ ", 2)" -%}
-    {%- set root = "sqrt" if measure.kind == 'stddev' else "" %}
-        {{ root }}({{ veil._dp_clamped(figure, 0, radius * radius) }}) as {{ name }},
-        {{ squared.scale * part }} / greatest({{ n }}, 1) as {{ name }}_scale,
-        {{ root }}({{ veil._dp_clamped(low, 0, radius * radius) }}) as {{ name }}_lo95,
-        {{ root }}({{ veil._dp_clamped(high, 0, radius * radius) }}) as {{ name }}_hi95,
+    {%- set most = radius * radius -%}
+    {%- set root = "sqrt" if measure.kind == 'stddev' else "" -%}
+    {%- set nearest = "greatest(0, " ~ ratio ~ "__mean_least, -" ~ ratio ~ "__mean_most)" -%}
+    {%- set farthest = "greatest(-" ~ ratio ~ "__mean_least, " ~ ratio ~ "__mean_most)" -%}
+    {%- set variance = veil._dp_clamped(most / 2 ~ " + " ~ ratio ~ "__square - pow(" ~ ratio ~ "__mean, 2)", 0, most) -%}
+    {%- set scale = mechanisms[measure.parts[2].name].scale * half * half / 2 ~ " / greatest(" ~ count ~ ", 1)" %}
+        {{ root }}({{ variance }}) as {{ name }},
+        {%- if measure.kind == 'stddev' %}
+        least({{ scale }} / (2 * greatest(sqrt({{ variance }}), {{ measure.grid }})), {{ radius }}) as {{ name }}_scale,
+        {%- else %}
+        {{ scale }} as {{ name }}_scale,
+        {%- endif %}
+        {{ root }}({{ veil._dp_clamped(most / 2 ~ " + " ~ ratio ~ "__square_least - pow(" ~ farthest ~ ", 2)", 0, most) }}) as {{ name }}_lo95,
+        {{ root }}({{ veil._dp_clamped(most / 2 ~ " + " ~ ratio ~ "__square_most - pow(" ~ nearest ~ ", 2)", 0, most) }}) as {{ name }}_hi95,
 {%- endif -%}
 {%- endmacro %}
 
-{#- A noisy sum of steps over a noisy count, within the radius that the bounds allow. -#}
-{% macro _dp_ratio(sum, count, step, radius) -%}
-least(greatest(({{ sum }}) / greatest({{ count }}, 1) * {{ step }}, {{ -radius }}), {{ radius }})
+{#- The mean distance from the middle of the bounds, and for variances the mean squared distance from half its range. -#}
+{% macro _dp_ratios(measure, groups, mechanisms) -%}
+{%- set half = measure.grid / 2 -%}
+{%- set radius = (measure.upper_steps - measure.lower_steps) * half -%}
+{%- set count = groups ~ '.' ~ veil._dp_name(measure.parts[0]) -%}
+{%- set few = veil._dp_margin(mechanisms[measure.parts[0].name], 1, 0.995) -%}
+{%- set confidence = {'__mean': 0.955} if measure.kind == 'mean' else {'__mean': 0.985, '__square': 0.97} -%}
+{%- for suffix, share in confidence.items() -%}
+{%- set part = measure.parts[loop.index] -%}
+{%- set step = half if loop.first else half * half / 2 -%}
+{%- set limit = radius if loop.first else radius * radius / 2 -%}
+{%- set name = veil._dp_name(measure) ~ suffix %}
+{{- veil._dp_ratio(groups ~ '.' ~ veil._dp_name(part), count, veil._dp_margin(mechanisms[part.name], 1, share), few, step, limit, name) | trim if loop.first
+    else veil._dp_lines(veil._dp_ratio(groups ~ '.' ~ veil._dp_name(part), count, veil._dp_margin(mechanisms[part.name], 1, share), few, step, limit, name)) }}
+{%- endfor -%}
 {%- endmacro %}
 
-{#- The least and the most that the ratio can be when the count is off by `few`. A count that may be 0 says nothing. -#}
-{% macro _dp_lower(sum, count, few, step, radius) -%}
-(case when {{ count }} - {{ few }} < 1 then {{ -radius }} else greatest(least(({{ sum }}) / ({{ count }} - {{ few }}), ({{ sum }}) / ({{ count }} + {{ few }})) * {{ step }}, {{ -radius }}) end)
-{%- endmacro %}
-
-{% macro _dp_upper(sum, count, few, step, radius) -%}
-(case when {{ count }} - {{ few }} < 1 then {{ radius }} else least(greatest(({{ sum }}) / ({{ count }} - {{ few }}), ({{ sum }}) / ({{ count }} + {{ few }})) * {{ step }}, {{ radius }}) end)
+{#- A count that may be 0 says nothing: then the ratio is anything that the bounds allow. -#}
+{% macro _dp_ratio(sum, count, off, few, step, limit, name) -%}
+        {{ veil._dp_clamped(sum ~ " / greatest(" ~ count ~ ", 1) * " ~ step, -limit, limit) }} as {{ name }},
+        case
+            when {{ count }} <= {{ few }} then {{ -limit }}
+            else greatest(least(({{ sum }} - {{ off }}) / ({{ count }} - {{ few }}), ({{ sum }} - {{ off }}) / ({{ count }} + {{ few }})) * {{ step }}, {{ -limit }})
+        end as {{ name }}_least,
+        case
+            when {{ count }} <= {{ few }} then {{ limit }}
+            else least(greatest(({{ sum }} + {{ off }}) / ({{ count }} - {{ few }}), ({{ sum }} + {{ off }}) / ({{ count }} + {{ few }})) * {{ step }}, {{ limit }})
+        end as {{ name }}_most,
 {%- endmacro %}

@@ -16,7 +16,7 @@
     {%- set inputs = veil._inputs(node, relation) -%}
     {%- set columns = veil._policy_columns(node, inputs, problems) -%}
     {%- set policy = veil._read_policy(declared, columns, problems) -%}
-    {%- if not policy.quasi_identifiers -%}
+    {%- if policy.dp is none and not policy.quasi_identifiers -%}
         {%- do problems.append("no column of its input has the role `quasi_identifier`, so k would count the whole table as one class") -%}
     {%- endif -%}
     {%- do veil._check_allowed(policy, inputs, problems) -%}

@@ -64,10 +64,10 @@
     {%- endfor -%}
 {% endmacro %}
 
-{#- Makes the model that calls this depend on the relation of a lookup hierarchy, at parse time. -#}
+{#- Makes the model that calls this depend on the relation that a hierarchy reads, at parse time. -#}
 {% macro _depend_on_lookup(name_or_mapping) %}
     {%- set spec = veil._setting('hierarchies').get(name_or_mapping) if name_or_mapping is string else name_or_mapping -%}
-    {%- if spec is mapping and spec.get('kind') == 'lookup' -%}
+    {%- if spec is mapping and spec.get('relation') -%}
         {%- do veil._lookup_relation(spec.get('relation'), []) -%}
     {%- endif -%}
 {% endmacro %}

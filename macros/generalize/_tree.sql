@@ -101,10 +101,10 @@
     {%- do return({'branches': branches}) -%}
 {% endmacro %}
 
-{#- DuckDB compares a row with the keys of a CASE one after the other, and joins a list of values by hash: from a few
-    hundred keys on, the list is faster to run by far. Both give one label a value. -#}
+{#- DuckDB compares a row with the keys of a CASE one after the other, and joins a list of values by hash: above some
+    dozens of keys, the list is faster to run by far. Both give one label a value. -#}
 {% macro duckdb___label_tree(value, checked, level) %}
-    {%- if veil._tree_values(checked.groups) | length <= 200 -%}
+    {%- if veil._tree_values(checked.groups) | length <= 50 -%}
         {%- do return(veil.default___label_tree(value, checked, level)) -%}
     {%- endif -%}
     {%- set pairs = [] -%}

@@ -67,8 +67,8 @@ end
 
 {#- An expression that stops the query with a text, and is text itself. Engines that have no such function are made to
     cast the text to a number; it takes in no character of the value, but depends on it, so that no planner folds it. -#}
-{% macro _raise(text, value) %}
-    {%- do return(adapter.dispatch('_raise', 'veil')("veil.generalize(): " ~ text, value) | trim) -%}
+{% macro _raise(text, value, macro='generalize') %}
+    {%- do return(adapter.dispatch('_raise', 'veil')("veil." ~ macro ~ "(): " ~ text, value) | trim) -%}
 {% endmacro %}
 
 {% macro default___raise(text, value) -%}

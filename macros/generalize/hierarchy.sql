@@ -44,6 +44,14 @@
             'keys': ['to'],
             'check': veil._check_rounding, 'label': veil._label_rounding, 'types': ['number'],
         },
+        'merge_rare': {
+            'keys': ['relation', 'column', 'minimum', 'unit', 'other', 'too_few'],
+            'check': veil._check_merge_rare, 'label': veil._label_lookup, 'types': [],
+        },
+        'merge_extremes': {
+            'keys': ['relation', 'column', 'minimum', 'unit', 'ends', 'too_few'],
+            'check': veil._check_merge_extremes, 'label': veil._label_lookup, 'types': ['number'],
+        },
         'suppression': {
             'keys': [],
             'check': veil._check_suppression, 'label': none, 'types': [],

@@ -1,5 +1,5 @@
-{#- A hierarchy as rows: value, level, label, from level 0 to the top. A tree or a lookup lists its own values; the other
-    kinds have no list, and label the distinct values of a column or the values given. -#}
+{#- A hierarchy as rows: value, level, label, from level 0 to the top. A tree, a lookup and what is made from data list
+    their own values; the other kinds have no list, and label the distinct values of a column or the values given. -#}
 
 {% macro hierarchy_table(hierarchy, relation=none, column=none, values=none, on_unmapped='fail') %}
     {%- if not execute -%}
@@ -9,8 +9,8 @@
     {%- set problems = [] -%}
     {%- set checked = veil._hierarchy(hierarchy, problems) -%}
     {%- if (relation is none) != (column is none) or (relation is not none and values is not none) -%}
-        {%- do problems.append("give `relation` and `column`, or `values`, or for a tree or a lookup neither") -%}
-    {%- elif relation is none and values is none and checked.kind not in ('tree', 'lookup') -%}
+        {%- do problems.append("give `relation` and `column`, or `values`, or for a tree, a lookup or a hierarchy made from data neither") -%}
+    {%- elif relation is none and values is none and checked.columns is not defined and checked.groups is not defined -%}
         {%- do problems.append("a hierarchy of kind `" ~ checked.kind ~ "` has no list of values: give `relation` and `column`, or `values`") -%}
     {%- elif values is not none and not veil._list(values) -%}
         {%- do problems.append(veil._must_be('values', "a list with at least one value", values)) -%}
@@ -28,7 +28,7 @@ with hierarchy_values as (
     select distinct source_rows.{{ veil._quote(column) }} as hierarchy_value
     from {{ relation }} as source_rows
     where source_rows.{{ veil._quote(column) }} is not null
-    {%- elif values is none and checked.kind == 'lookup' -%}
+    {%- elif values is none and checked.columns is defined -%}
     select level_rows.{{ veil._quote(checked.columns[0]) }} as hierarchy_value
     from {{ checked.relation }} as level_rows
     {%- else -%}

@@ -37,6 +37,8 @@ HIERARCHIES: dict[str, Any] = {
     "salary": {"kind": "top_bottom", "bottom": [10, 20], "top": [90, 80]},
     "income": {"kind": "rounding", "to": [10, 100, 300]},
     "town": {"kind": "lookup", "relation": "towns"},
+    "rare": {"kind": "merge_rare", "relation": "areas", "column": "area", "minimum": 3},
+    "extreme": {"kind": "merge_extremes", "relation": "areas", "column": "age", "minimum": "3"},
     "named_levels": {"kind": "lookup", "relation": "named_levels", "columns": ["years", "decade", "all"]},
 }
 
@@ -147,6 +149,8 @@ GOOD: dict[str, tuple[str, list[Any]]] = {
     "lookup": (case("town", 1, "'alta'", "'oslo'", "'O''Hara'", "null"), ["north", "south", "so'uth", None]),
     "lookup_unmapped": (case("town", 1, "'Oslo'", on_unmapped="mark"), ["<unmapped>"]),
     "lookup_by_columns": (case("named_levels", 1, "39", "40", column="years"), ["30-39", "40-49"]),
+    "rare": (case("rare", 1, "'west'", "'north'", "'nowhere'", on_unmapped="mark"), ["Other", "north", "<unmapped>"]),
+    "extreme": (case("extreme", 1, "0", "2", "4"), ["<=0", "2", ">=3"]),
     "in_place": (case("{'kind': 'tree', 'tree': {'A': ['a', 'b']}}", 1, "'b'"), ["A"]),
     "without_hierarchy": (
         "select {{ veil.generalize('x', none, 1) }}, {{ veil.generalize('x', none, 0) }} from (select 'raw' as x)",
@@ -178,6 +182,14 @@ FAILING: dict[str, tuple[str, str]] = {
         "column `x` holds a value that hierarchy `closed_bands`",
     ),
     "fails_on_not_whole": (case("age", 1, "71.7171"), "column `x` holds a value that hierarchy `age` does not map"),
+    "fails_on_too_few": (
+        "{{ veil.merge_rare(ref('few_areas'), 'area', 3) }}",
+        "veil.merge_rare(): column `area` has fewer people than 3, the `minimum`, in all",
+    ),
+    "fails_on_too_few_at_the_ends": (
+        "{{ veil.merge_extremes(ref('few_areas'), 'age', 2) }}",
+        "veil.merge_extremes(): column `age` has no two ends apart of 2 people, the `minimum`",
+    ),
     "fails_on_null": (case("age", 1, "null::integer", nulls="fail"), "column `x` holds NULL, and `nulls` is fail"),
     "fails_on_numbers_without_width": (
         case("text_zip", 1, "717171"),
@@ -192,6 +204,58 @@ FAILING: dict[str, tuple[str, str]] = {
     ),
 }
 
+
+AREAS = {
+    "areas": {"north": 5, "south": 4, "east": 3, "west": 1, "islands": 1},
+    "few_areas": {"west": 1, "islands": 1},
+    "large_areas": {"north": 5, "south": 4},
+}
+# ann is in three areas, so `west`, `islands` and `coast` hold two people together, and only with `east` three
+VISITS = (
+    "('ann', 'west'), ('ann', 'islands'), ('ann', 'coast'), ('bea', 'coast'), ('bea', 'coast'), ('cis', 'east'), "
+    + ("('dan', 'east'), ('eve', 'east'), ('cis', null), " + ", ".join(f"('p{i}', 'north')" for i in range(4)))
+)
+
+# model: (call, what must come out as {level_0: level_1})
+FROM_DATA: dict[str, tuple[str, dict[str, str]]] = {
+    "rare_areas": (
+        "veil.merge_rare(ref('areas'), 'area', minimum=3)",
+        {"north": "north", "south": "south", "east": "Other", "west": "Other", "islands": "Other"},
+    ),
+    "rare_areas_two": (
+        "veil.merge_rare(ref('areas'), 'area', minimum='2', other='else')",
+        {"north": "north", "south": "south", "east": "east", "west": "else", "islands": "else"},
+    ),
+    "rare_few": (
+        "veil.merge_rare(ref('few_areas'), 'area', minimum=3, too_few='suppress')",
+        {"west": "*", "islands": "*"},
+    ),
+    "rare_none": (
+        "veil.merge_rare(ref('large_areas'), 'area', minimum=4)",
+        {"north": "north", "south": "south"},
+    ),
+    "rare_people": (
+        "veil.merge_rare(ref('visits'), 'area', minimum=3, unit='patient')",
+        {"north": "north", "east": "Other", "coast": "Other", "west": "Other", "islands": "Other"},
+    ),
+    "rare_rows": (
+        "veil.merge_rare(ref('visits'), 'area', minimum=2)",
+        {"north": "north", "east": "east", "coast": "coast", "west": "Other", "islands": "Other"},
+    ),
+    # ages 0 to 4, 0 to 3, 0 to 2, 0, 0: five people are 0, and 4, 3, 3 are the three highest
+    "extreme_ages": (
+        "veil.merge_extremes(ref('areas'), 'age', minimum=3)",
+        {"0": "<=0", "1": "1", "2": "2", "3": ">=3", "4": ">=3"},
+    ),
+    "extreme_top": (
+        "veil.merge_extremes(ref('areas'), 'age', minimum=6, ends='top')",
+        {"0": "0", "1": "1", "2": ">=2", "3": ">=2", "4": ">=2"},
+    ),
+    "extreme_few": (
+        "veil.merge_extremes(ref('few_areas'), 'age', minimum=3, too_few='suppress')",
+        {"0": "*"},
+    ),
+}
 
 # model: (what is asked, words of the message)
 REFUSED: dict[str, tuple[str, list[str]]] = {
@@ -290,6 +354,10 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
         ["column `*`: rows hold the name of the column as their label: the file has no header"],
     ),
     "empty_lookup": ("{'kind': 'lookup', 'relation': ref('nothing')}", ["it has no rows (1)"]),
+    "rare_without_minimum": (
+        "{'kind': 'merge_rare', 'relation': ref('areas'), 'column': 'area', 'minimum': 1, 'other': '*'}",
+        ["2 problems", "`minimum` must be 2 or more. Got: 1", "a label below the top level must not be '*'"],
+    ),
     "two_at_once": (
         "{'kind': 'intervals', 'cuts': [0, 9, 5], 'hwole': true}",
         ["2 problems", "has no key `hwole`", "Got: 5 after 9"],
@@ -311,6 +379,11 @@ REFUSED_CALLS: dict[str, tuple[str, list[str]]] = {
         "veil.generalize('x', 'age', 1, on_unmapped='supress')",
         ["`on_unmapped` must be one of", "`suppress`?"],
     ),
+    "rare_column_list": (
+        "veil.merge_rare(ref('ages'), ['a'], 'five')",
+        ["`column` must be a text", "`minimum` must be a whole number. Got: 'five'"],
+    ),
+    "extreme_ends": ("veil.merge_extremes(ref('ages'), 'order', 5, ends='botom')", ["did you mean `bottom`?"]),
     "table_without_values": (
         "veil.hierarchy_table('age')",
         ["has no list of values: give `relation` and `column`, or `values`"],
@@ -333,6 +406,12 @@ def built(shared_project: Project) -> tuple[Project, Result]:
         "named_levels", [{"years": 39, "decade": "30-39", "all": "*"}, {"years": 40, "decade": "40-49", "all": "*"}]
     )
     project.seed("headless", [{"39": 40, "30-39": "40-49", "*": "*"}])
+    for name, towns in AREAS.items():
+        rows = [{"area": area, "age": position} for area, count in towns.items() for position in range(count)]
+        project.seed(name, rows)
+    for name, call in FROM_DATA.items():
+        project.model(name, f"{{{{ {call[0]} }}}}")
+    project.model("visits", "select * from (values " + VISITS + ") as t (patient, area)")
     project.seed(
         "people",
         [
@@ -365,7 +444,10 @@ def built(shared_project: Project) -> tuple[Project, Result]:
         asked = f"select {{% if execute %}}{{{{ veil.hierarchy({given}).kind }}}}{{% endif %}}"
         project.model(
             f"refused_{name}",
-            asked + (" -- {{ ref('towns') }} {{ ref('broken') }} {{ ref('nothing') }} {{ ref('headless') }}"),
+            asked
+            + (
+                " -- {{ ref('towns') }} {{ ref('broken') }} {{ ref('nothing') }} {{ ref('headless') }} {{ ref('areas') }}"
+            ),
         )
     for name, (call, _) in REFUSED_CALLS.items():
         project.model(f"refused_{name}", f"{{% if execute %}}{{{{ {call} }}}}{{% endif %}} -- {{{{ ref('ages') }}}}")
@@ -449,3 +531,11 @@ def test_a_release_waits_for_its_lookup_and_counts_what_it_does_not_map(built: t
     assert result.status("released_not") == "error"
     assert "4 rows have a `job` that its hierarchy does not know" in result.message("released_not")
     assert "pilot" not in result.message("released_not")
+
+
+@pytest.mark.parametrize("name", FROM_DATA)
+def test_every_merged_value_has_the_minimum_of_people(built: tuple[Project, Result], name: str) -> None:
+    project, result = built
+    assert result.status(name) == "success", result.message(name)
+    assert dict(project.query(f"select level_0, level_1 from {name}")) == FROM_DATA[name][1]
+    assert project.query(f"select distinct level_2 from {name}") == [("*",)]

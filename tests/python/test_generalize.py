@@ -412,6 +412,7 @@ def built(shared_project: Project) -> tuple[Project, Result]:
     for name, call in FROM_DATA.items():
         project.model(name, f"{{{{ {call[0]} }}}}")
     project.model("visits", "select * from (values " + VISITS + ") as t (patient, area)")
+    jobs = ("nurse", "midwife", "pilot")
     project.seed(
         "people",
         [

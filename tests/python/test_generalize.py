@@ -412,7 +412,6 @@ def built(shared_project: Project) -> tuple[Project, Result]:
     for name, call in FROM_DATA.items():
         project.model(name, f"{{{{ {call[0]} }}}}")
     project.model("visits", "select * from (values " + VISITS + ") as t (patient, area)")
-    jobs = ("nurse", "midwife", "pilot")
     project.seed(
         "people",
         [
@@ -441,15 +440,10 @@ def built(shared_project: Project) -> tuple[Project, Result]:
     project.model("ages_table", "{{ veil.hierarchy_table('age', values=[7, 42]) }}")
     project.model("column_table", "{{ veil.hierarchy_table('age', ref('ages'), 'order') }}")
     project.model("ages", 'select * from (values (7), (7), (null), (42)) as t ("order")')
+    refs = " -- " + " ".join(f"{{{{ ref('{name}') }}}}" for name in ("towns", "broken", "nothing", "headless", "areas"))
     for name, (given, _) in REFUSED.items():
         asked = f"select {{% if execute %}}{{{{ veil.hierarchy({given}).kind }}}}{{% endif %}}"
-        project.model(
-            f"refused_{name}",
-            asked
-            + (
-                " -- {{ ref('towns') }} {{ ref('broken') }} {{ ref('nothing') }} {{ ref('headless') }} {{ ref('areas') }}"
-            ),
-        )
+        project.model(f"refused_{name}", asked + refs)
     for name, (call, _) in REFUSED_CALLS.items():
         project.model(f"refused_{name}", f"{{% if execute %}}{{{{ {call} }}}}{{% endif %}} -- {{{{ ref('ages') }}}}")
     broken = [

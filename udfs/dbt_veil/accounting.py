@@ -1,7 +1,8 @@
 """What several releases cost together: the plain sum, zero-concentrated DP, and privacy loss distributions (PLD).
 
-Every method takes the mechanisms as the ledger recorded them and a target delta, and gives an epsilon that holds for
-all of them together under add-or-remove-one-unit. All are upper bounds, so the smallest may be reported.
+Every method takes the mechanisms as the ledger recorded them, one by one or counted, and a target delta, and gives an
+epsilon that holds for all of them together under add-or-remove-one-unit. All are upper bounds, so the smallest may be
+reported.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 METHODS = ("sum", "zcdp", "pld")
 LARGEST_EXACT_SHIFT = 2_000
@@ -42,13 +43,19 @@ class Cost:
     sensitivity: float | None = None
 
 
+Costs: TypeAlias = Iterable[Cost] | Mapping[Cost, int]
+
+
 # Plain sum
 
 
-def summed(costs: Iterable[Cost]) -> tuple[Decimal, Decimal]:
+def summed(costs: Costs) -> tuple[Decimal, Decimal]:
     """Exact totals of epsilon and delta."""
-    costs = list(costs)
-    return sum((cost.epsilon for cost in costs), Decimal(0)), sum((cost.delta for cost in costs), Decimal(0))
+    counted = Counter(costs)
+    return (
+        sum((cost.epsilon * times for cost, times in counted.items()), Decimal(0)),
+        sum((cost.delta * times for cost, times in counted.items()), Decimal(0)),
+    )
 
 
 # Zero-concentrated DP
@@ -120,16 +127,16 @@ def rho(cost: Cost) -> float | None:
     return float(cost.epsilon) ** 2 / 2 if cost.delta == 0 else None
 
 
-def zcdp(costs: Iterable[Cost], delta: Decimal) -> float:
+def zcdp(costs: Costs, delta: Decimal) -> float:
     """Epsilon of all ``costs`` at ``delta`` through zCDP; what has no rho is added plainly."""
     known, extra_epsilon, extra_delta = 0.0, Decimal(0), Decimal(0)
-    for cost in costs:
+    for cost, times in Counter(costs).items():
         one = rho(cost)
         if one is None:
-            extra_epsilon += cost.epsilon
-            extra_delta += cost.delta
+            extra_epsilon += cost.epsilon * times
+            extra_delta += cost.delta * times
         else:
-            known += one
+            known += one * times
     left = delta - extra_delta
     if left < 0 or (left == 0 and known > 0):
         return math.inf
@@ -144,7 +151,7 @@ def has_pld() -> bool:
     return importlib.util.find_spec("dp_accounting") is not None
 
 
-def pld(costs: Iterable[Cost], delta: Decimal) -> float:
+def pld(costs: Costs, delta: Decimal) -> float:
     """Epsilon of all ``costs`` at ``delta`` by composed privacy loss distributions; infinite where delta is too small.
 
     Discrete noise is not accounted as the continuous one, which would understate it: at sensitivity 1 the loss of
@@ -186,9 +193,9 @@ def pld(costs: Iterable[Cost], delta: Decimal) -> float:
 # All together
 
 
-def totals(costs: Iterable[Cost], delta: Decimal, methods: Iterable[str] = METHODS) -> Mapping[str, float]:
+def totals(costs: Costs, delta: Decimal, methods: Iterable[str] = METHODS) -> Mapping[str, float]:
     """Epsilon at ``delta`` by every method of ``methods``; infinite where a method cannot keep ``delta``."""
-    costs = list(costs)
+    costs = Counter(costs)
     epsilon, spent_delta = summed(costs)
     result: dict[str, float] = {}
     for method in methods:

@@ -651,7 +651,9 @@ def _reserved(
             mechanism = reservation.mechanisms.get(query)
             if mechanism is None or mechanism.kind != kind:
                 raise ValueError(f"veil_{kind}(): the model's policy reserves no {kind} query of this name")
-            if scale != (float(mechanism.epsilon) if kind == "randomized_response" else mechanism.scale):
+            reserved = float(mechanism.epsilon) if kind == "randomized_response" else mechanism.scale
+            # A literal in SQL may differ in its last bit. The draw below takes the reserved scale in any case.
+            if scale is None or not abs(scale - reserved) <= 1e-12 * reserved:
                 raise ValueError(f"veil_{kind}(): query {query!r} must be drawn at the scale that was reserved")
             reservation.drawn.add(query)
         if len(keys) == 1:

@@ -20,6 +20,7 @@ from dbt_veil import (
     dp_planning,
     files,
     geo,
+    ledger,
     noise,
     pseudonym,
 )
@@ -30,6 +31,7 @@ FAMILIES: tuple[Family, ...] = (
     dp_planning.udfs,
     files.udfs,
     geo.udfs,
+    ledger.udfs,
     noise.udfs,
     pseudonym.udfs,
 )

@@ -61,12 +61,14 @@ class Session:
         connection: the root connection; a UDF that runs statements does so on ``connection.cursor()``.
         lock: held by whoever must be alone in this process, such as the ledger's door.
         reservations: the releases by id that the ledger's door has opened; no noise is drawn for any other.
+        verified: number and hash of the last row of each ledger that was found whole.
     """
 
     config: Mapping[str, Any]
     connection: duckdb.DuckDBPyConnection
     lock: threading.RLock = field(default_factory=threading.RLock)
     reservations: dict[str, Reservation] = field(default_factory=dict)
+    verified: dict[str, tuple[int, str]] = field(default_factory=dict)
 
 
 Family = Callable[[Session], Sequence[Udf]]

@@ -350,7 +350,8 @@ class Ledger:
         self.cursor.execute("begin")
         try:
             self.cursor.execute(
-                f"create temp table appended as select {casts} from (select unnest(from_json(?, '[{given}]'))) as t(given)",
+                f"create temp table appended as select {casts} "
+                f"from (select unnest(from_json(?, '[{given}]'))) as rows(given)",
                 [json.dumps([{name: row.get(name) for name in COLUMNS} for row in full])],
             )
             texts = self.cursor.execute(f"select seq, {row_text_sql()} from appended order by seq").fetchall()

@@ -10,6 +10,47 @@
             'normalize': {'type': 'choices', 'choices': ['nfc', 'lower', 'trim']},
             'version_prefix': {'type': 'boolean', 'default': false},
         }},
+        'token': {'macro': 'token', 'options': {
+            'domain': {'type': 'text', 'required': "the name of the realm in which tokens join, such as `domain: patients`"},
+        }},
+        'fpe': {'macro': 'fpe', 'options': {
+            'domain': {'type': 'text', 'required': "the name of the realm with a key of its own, such as `domain: cards`"},
+            'alphabet': {'type': 'text', 'default': 'digits'},
+            'separators': {'type': 'characters', 'default': ' -'},
+            'check': {'type': 'choice', 'default': 'none', 'choices': ['none', 'luhn']},
+        }},
+        'shift': {'macro': 'shift_date', 'options': {
+            'unit': {'type': 'text', 'required': "the column that tells people apart, such as `unit: patient_id`"},
+            'domain': {'type': 'text', 'required': "the name of the realm in which dates move together, such as `domain: patients`"},
+            'days': {'type': 'integer', 'default': 365, 'minimum': 1, 'maximum': 36500},
+            'type': {'type': 'choice', 'default': 'date', 'choices': ['date', 'timestamp']},
+        }},
+        'email': {'macro': 'mask_email', 'options': {
+            'keep_domains': {'type': 'names'},
+            'rare_below': {'type': 'integer', 'minimum': 2},
+            'unit': {'type': 'text'},
+        }},
+        'year_of_birth': {'macro': 'year_of_birth_with_cap', 'options': {
+            'as_of': {'type': 'date', 'required': "the public day at which ages are counted, such as `as_of: '2024-12-31'`"},
+            'cap': {'type': 'integer', 'default': 89, 'minimum': 1, 'maximum': 120},
+        }},
+        'round': {'macro': 'round', 'options': {
+            'to': {'type': 'integer', 'minimum': 1},
+            'digits': {'type': 'integer', 'minimum': 0, 'maximum': 15},
+        }},
+        'top_bottom': {'macro': 'top_bottom', 'options': {
+            'lower': {'type': 'number'},
+            'upper': {'type': 'number'},
+        }},
+        'fake': {'macro': 'fake', 'options': {
+            'what': {'type': 'choice', 'required': "one of name, first_name, last_name, email, phone",
+                'choices': ['name', 'first_name', 'last_name', 'email', 'phone']},
+            'domain': {'type': 'text', 'required': "the name of the realm with a key of its own, such as `domain: staging`"},
+            'locale': {'type': 'text', 'default': 'en_US'},
+        }},
+        'scrub': {'macro': 'scrub', 'options': {
+            'kinds': {'type': 'names'},
+        }},
         'partial': {'macro': 'partial', 'options': {
             'first': {'type': 'integer', 'default': 0, 'minimum': 0},
             'last': {'type': 'integer', 'default': 0, 'minimum': 0},
@@ -54,6 +95,16 @@
             {%- set value = rule.get('default') -%}
         {%- elif rule.type == 'integer' -%}
             {%- set value = veil._integer(value, name, found, rule.get('minimum'), rule.get('maximum')) -%}
+        {%- elif rule.type == 'number' -%}
+            {%- set value = veil._number(value, name, found) -%}
+        {%- elif rule.type == 'names' -%}
+            {%- set value = veil._names(value, name, found) if value else none -%}
+        {%- elif rule.type == 'characters' -%}
+            {%- set value = value | string -%}
+        {%- elif rule.type == 'date' -%}
+            {%- if not modules.re.fullmatch('[0-9]{4}-[01][0-9]-[0-3][0-9]', value | string) -%}
+                {%- do found.append(veil._must_be(name, "a date such as '2024-12-31'", value)) -%}
+            {%- endif -%}
         {%- elif rule.type == 'boolean' -%}
             {%- set value = veil._boolean(value, name, found) -%}
         {%- elif rule.type == 'choice' -%}
@@ -89,6 +140,25 @@
         {%- if options.version_prefix and options.output not in lengths -%}
             {%- do problems.append("`version_prefix` needs the output hex or base32. Got: '" ~ options.output ~ "'") -%}
         {%- endif -%}
+    {%- elif kind == 'round' and (options.to is none) == (options.digits is none) -%}
+        {%- do problems.append("exactly one of `to` and `digits` must be given") -%}
+    {%- elif kind == 'top_bottom' -%}
+        {%- if options.lower is none and options.upper is none -%}
+            {%- do problems.append("`lower` or `upper` must be given") -%}
+        {%- elif options.lower is not none and options.upper is not none and options.lower >= options.upper -%}
+            {%- do problems.append("`lower` must be below `upper`. Got: " ~ options.lower ~ " and " ~ options.upper) -%}
+        {%- endif -%}
+    {%- elif kind == 'fpe' -%}
+        {%- set named = ['digits', 'upper_alphanumeric', 'alphanumeric'] -%}
+        {%- if options.alphabet not in named and options.alphabet | list | unique(case_sensitive=true) | list | length < options.alphabet | length -%}
+            {%- do problems.append("`alphabet` must be one of " ~ named | join(", ") ~ ", or two or more different characters. Got: '"
+                ~ options.alphabet ~ "'" ~ veil._nearest(options.alphabet, named)) -%}
+        {%- endif -%}
+        {%- if options.check == 'luhn' and options.alphabet != 'digits' -%}
+            {%- do problems.append("`check: luhn` needs the alphabet digits. Got: '" ~ options.alphabet ~ "'") -%}
+        {%- endif -%}
+    {%- elif kind == 'email' and options.unit is not none and options.rare_below is none -%}
+        {%- do problems.append("`unit` needs `rare_below`: it says who is counted") -%}
     {%- elif kind == 'partial' and options.fill | length != 1 -%}
         {%- do problems.append("`fill` must be one character. Got: '" ~ options.fill ~ "'") -%}
     {%- endif -%}

@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from dbt_veil.guard import sealed
 from dbt_veil.keys import (
     Key,
     Keyring,
@@ -30,7 +31,6 @@ from dbt_veil.pseudonym import (
     message,
     normalized,
     parse_options,
-    sealed,
 )
 
 # RFC 4231, sections 4.2 to 4.8: key, data, HMAC-SHA-256 (case 5 is cut to 128 bits there).

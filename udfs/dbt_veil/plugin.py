@@ -16,24 +16,38 @@ import duckdb
 from dbt.adapters.duckdb.plugins import BasePlugin
 
 from dbt_veil import (
+    attack,
     bookkeeping,
     dp_planning,
+    fake,
     files,
+    fpe,
     geo,
     ledger,
     noise,
+    pii,
     pseudonym,
+    reveal,
+    shuffle,
+    tokens,
 )
 from dbt_veil.udf import Family, Session
 
 FAMILIES: tuple[Family, ...] = (
+    attack.udfs,
     bookkeeping.udfs,
     dp_planning.udfs,
+    fake.udfs,
     files.udfs,
+    fpe.udfs,
     geo.udfs,
     ledger.udfs,
     noise.udfs,
+    pii.udfs,
     pseudonym.udfs,
+    reveal.udfs,
+    shuffle.udfs,
+    tokens.udfs,
 )
 
 

@@ -14,10 +14,10 @@ import unicodedata
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
+from dbt_veil.guard import constant, sealed
 from dbt_veil.keys import Key, Keyring, keyring_source
 from dbt_veil.udf import Session, Udf
 
@@ -182,53 +182,33 @@ def parse_options(text: str) -> Options:
         raise PseudonymError("the options must be a JSON object of output, length, normalize, version_prefix") from None
 
 
-def constant(values: pa.ChunkedArray, name: str) -> str:
-    """The one text that fills a column.
+def shift_days(keyed: bytes, furthest: int) -> int:
+    """The days that all dates of one person move: -``furthest`` to ``furthest`` without 0, from a keyed digest.
 
-    Raises:
-        PseudonymError: the column is NULL, blank, or holds more than one text.
+    All 256 bits are reduced, so no offset is likelier than another by more than ``furthest`` / 2**254.
     """
-    found = set(values.to_pylist())
-    text = found.pop() if len(found) == 1 else None
-    if not isinstance(text, str) or not text.strip():
-        raise PseudonymError(f"`{name}` must be one text, the same for all rows")
-    return text
+    offset = int.from_bytes(keyed, "big") % (2 * furthest) - furthest
+    return offset if offset < 0 else offset + 1
 
 
 def udfs(session: Session) -> Sequence[Udf]:
     """The UDFs of this family."""
-    pseudonyms = Pseudonyms(keyring_source(session.config))
-    text = "VARCHAR"
+    keyring = keyring_source(session.config)
+    pseudonyms = Pseudonyms(keyring)
+    text, texts = "VARCHAR", "VARCHAR[]"
+
+    def shifts(persons: pa.ChunkedArray, domains: pa.ChunkedArray, furthest: pa.ChunkedArray) -> pa.Array:
+        sign = hmac_sha256(keyring().current.subkey("shift", constant(domains, "domain")))
+        limit = int(constant(furthest, "days"))
+        days = {person: shift_days(sign(message([person])), limit) for person in set(persons.to_pylist()) - {None}}
+        return pa.array(map(days.get, persons.to_pylist()), pa.int32())
+
     return (
         Udf("veil_pseudonym", sealed(pseudonyms.pseudonym), (text, text, text), text, sees_null=True),
-        Udf(
-            "veil_tuple_pseudonym", sealed(pseudonyms.tuple_pseudonym), ("VARCHAR[]", text, text), text, sees_null=True
-        ),
+        Udf("veil_tuple_pseudonym", sealed(pseudonyms.tuple_pseudonym), (texts, text, text), text, sees_null=True),
         Udf("veil_pseudonym_matches", sealed(pseudonyms.matches), (text,) * 4, "BOOLEAN", sees_null=True),
+        Udf("veil_shift_days", sealed(shifts), (text, text, text), "INTEGER", sees_null=True),
     )
-
-
-def sealed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, with any error that Veil did not word itself replaced by one that names its type alone.
-
-    DuckDB shows the text of a UDF's exception, and the text of an unforeseen one may hold a value.
-    """
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        try:
-            return function(*arguments)
-        except ValueError as error:
-            if type(error).__module__.startswith("dbt_veil."):
-                raise
-            unforeseen = type(error).__name__
-        except Exception as error:
-            unforeseen = type(error).__name__
-        raise RuntimeError(
-            f"{function.__name__} failed with {unforeseen}; its text is withheld, as it may hold a value"
-        )
-
-    return call
 
 
 def _net(data: bytes) -> bytes:

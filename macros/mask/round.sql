@@ -1,0 +1,18 @@
+{#- A number to the nearest multiple of a whole number, or to so many decimals. -#}
+
+{% macro round(column, to=none, digits=none, alias=none) %}
+    {%- set problems = [] -%}
+    {%- set options = veil._mask_options('round', {'to': to, 'digits': digits}, none, problems) -%}
+    {%- if problems -%}
+        {%- do veil._fail('round', problems) -%}
+    {%- endif -%}
+    {%- do return(adapter.dispatch('round', 'veil')(column, options, alias)) -%}
+{% endmacro %}
+
+{% macro default__round(column, options, alias) %}
+    {%- set number = veil._quote(column, alias) -%}
+    {%- if options.digits is not none -%}
+        {%- do return("round(" ~ number ~ ", " ~ options.digits ~ ")") -%}
+    {%- endif -%}
+    {%- do return("cast(round(" ~ number ~ " / " ~ options.to ~ ") as bigint) * " ~ options.to) -%}
+{% endmacro %}

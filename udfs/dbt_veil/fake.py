@@ -20,7 +20,7 @@ _MAKERS: dict[str, Callable[[Faker], str]] = {
     "name": lambda faker: str(faker.name()),
     "first_name": lambda faker: str(faker.first_name()),
     "last_name": lambda faker: str(faker.last_name()),
-    "email": lambda faker: str(faker.numerify(f"{faker.user_name()}.####@{faker.safe_domain_name()}")),
+    "email": lambda faker: f"{faker.user_name()}.{faker.numerify('####')}@{faker.safe_domain_name()}",
     "phone": lambda faker: str(faker.numerify("+1-%##-555-01##")),
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import getpass
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,8 +64,8 @@ def udfs(session: Session) -> Sequence[Udf]:
             user = "unknown"
         with session.connection.cursor() as cursor:
             cursor.execute(
-                f"insert into {relation} values (now(), ?, ?, ?, ?, ?, ?)",
-                [user, operation, domain, given, checked_reason(reason), invocation],
+                f"insert into {relation} values (now()::timestamp, ?, ?, ?, ?, ?, ?)",
+                [user, operation, domain, json.dumps(given), checked_reason(reason), invocation],
             )
 
     def detokenize(relation: str, invocation: str, given: list[str], domain: str, reason: str, to: str) -> int:

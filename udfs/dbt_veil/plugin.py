@@ -28,7 +28,6 @@ from dbt_veil import (
     pii,
     pseudonym,
     reveal,
-    shuffle,
     tokens,
 )
 from dbt_veil.udf import Family, Session
@@ -46,7 +45,6 @@ FAMILIES: tuple[Family, ...] = (
     pii.udfs,
     pseudonym.udfs,
     reveal.udfs,
-    shuffle.udfs,
     tokens.udfs,
 )
 

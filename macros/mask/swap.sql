@@ -45,13 +45,13 @@ numbered as materialized (
 
 ),
 
--- places 1 and 2 are a pair, 3 and 4, and so on; the lot of the first, one of 2^64, decides for both
+-- places 1 and 2 are a pair, 3 and 4, and so on; the lot of the first, one of 2^63, decides for both
 paired as (
 
     select
         keeper.source_row as kept,
         case
-            when case when keeper.position % 2 = 1 then keeper.lot else partner.lot end < {{ share }} * 18446744073709551616 - 9223372036854775808
+            when case when keeper.position % 2 = 1 then keeper.lot else partner.lot end < {{ share }} * 9223372036854775808
                 then partner.source_row
             else keeper.source_row
         end as given

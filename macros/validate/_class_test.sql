@@ -9,13 +9,9 @@
         test, measure, model, quasi_identifiers, sensitive_column if sensitive_column is not none else column_name,
         options, unit, nulls, suppressed_marker, problems, needs_threshold=true
     ) -%}
-    {%- set common = {
-        'require_rows': veil._boolean(require_rows, 'require_rows', problems),
-        'show_values': veil._boolean(show_values, 'show_values', problems),
-        'k': none if k is none else veil._integer(k, 'k', problems, minimum=1),
-    } -%}
     {%- for spec in specs -%}
-        {%- do spec.update(common) -%}
+        {%- do veil._read_common(spec, require_rows, show_values, problems if loop.first else []) -%}
+        {%- do spec.update({'k': none if k is none else veil._integer(k, 'k', problems if loop.first else [], minimum=1)}) -%}
     {%- endfor -%}
     {%- if problems -%}
         {%- do veil._fail(test, problems) -%}
@@ -46,11 +42,7 @@ with
 validation_errors as (
     {{ veil._error_row(spec, 'figures', veil._literal(veil._problem_text(request)), 'figures.measured', threshold) }}
     where {{ veil._fails(request, 'figures') }}
-    {%- if spec.unit is not none %}
-    union all
-    {{ veil._error_row(spec, 'classes', "'nobody is known in the class: every unit is NULL'", 'null', threshold) }}
-    where classes.people = 0
-    {%- endif %}
+    {{- veil._nobody_errors(spec) }}
     {%- if spec.k is not none %}
     union all
     {{ veil._error_row(spec, 'classes', "'fewer than k people'", 'classes.people', spec.k) }}

@@ -40,6 +40,22 @@
     {%- endif %}
 {%- endmacro %}
 
+{#- Rows whose unit is NULL are nobody's: a class of them alone has no people to measure, and must not pass for that. -#}
+{% macro _nobody_errors(spec) -%}
+    {%- if spec.unit is not none %}
+    union all
+    {{ veil._error_row(spec, 'classes', "'nobody is known in the class: every unit is NULL'", 'classes.people', 1) }}
+    where classes.people = 0
+    {%- endif %}
+{%- endmacro %}
+
+{% macro _read_common(spec, require_rows, show_values, problems) %}
+    {%- do spec.update({
+        'require_rows': veil._boolean(require_rows, 'require_rows', problems),
+        'show_values': veil._boolean(show_values, 'show_values', problems),
+    }) -%}
+{% endmacro %}
+
 {% macro _shown(spec) %}
     {%- do return(spec.quasi_identifiers if spec.show_values else []) -%}
 {% endmacro %}

@@ -9,9 +9,8 @@
         'k': veil._integer(k, 'k', problems, minimum=1),
         'max_suppression': none if max_suppression is none
             else veil._number(max_suppression, 'max_suppression', problems, minimum=0, maximum=1),
-        'require_rows': veil._boolean(require_rows, 'require_rows', problems),
-        'show_values': veil._boolean(show_values, 'show_values', problems),
     }) -%}
+    {%- do veil._read_common(spec, require_rows, show_values, problems) -%}
     {%- if problems -%}
         {%- do veil._fail('k_anonymity', problems) -%}
     {%- endif -%}

@@ -18,6 +18,7 @@ from dbt.adapters.duckdb.plugins import BasePlugin
 from dbt_veil import (
     attack,
     bookkeeping,
+    cells,
     dp_planning,
     fake,
     files,
@@ -35,6 +36,7 @@ from dbt_veil.udf import Family, Session
 FAMILIES: tuple[Family, ...] = (
     attack.udfs,
     bookkeeping.udfs,
+    cells.udfs,
     dp_planning.udfs,
     fake.udfs,
     files.udfs,

@@ -14,6 +14,7 @@
 {% macro default__anonymize(relation, policy) -%}
 {%- set names = veil._released_columns(policy) | map(attribute='name') | list -%}
 {%- set unit = veil._unit_name(policy) -%}
+{%- set carried = unit if flags.WHICH != 'show' else none -%} {#- a preview has no gate -#}
 with source_rows as (
 
     select * from {{ relation }}
@@ -35,8 +36,8 @@ classes as (
 final as (
 
     select
-        {%- if unit is not none %}
-        generalized.{{ unit }}, -- counted by the release gate, which drops it before it publishes
+        {%- if carried is not none %}
+        generalized.{{ carried }}, -- counted by the release gate, which drops it before it publishes
         {%- endif %}
         {{ veil._column_list(names, 'generalized') | indent(8) }}
     from generalized
@@ -45,8 +46,8 @@ final as (
 )
 
 select
-    {%- if unit is not none %}
-    final.{{ unit }},
+    {%- if carried is not none %}
+    final.{{ carried }},
     {%- endif %}
     {{ veil._column_list(names, 'final') | indent(4) }}
 from final
@@ -204,8 +205,12 @@ order by hash({{ veil._column_list(column_names, alias) | replace("\n", " ") }})
 
 {#- A view or an ephemeral model would bypass the gate, and an incremental one would add to what was measured. -#}
 {% macro _check_materialized(macro) %}
-    {%- if config.get('materialized') != 'release' -%}
+    {%- set subject = "model `" ~ model.name ~ "`" -%}
+    {%- if model.resource_type == 'unit_test' -%}
+        {%- do veil._fail(macro, ["dbt shows a unit test no graph, so the roles of the columns cannot be read. "
+            ~ "Put data tests on the released table, which is measured before it is published"], subject) -%}
+    {%- elif config.get('materialized') != 'release' -%}
         {%- do veil._fail(macro, ["a released model must be `materialized: release`, which publishes it only if its policy holds. Got: '"
-            ~ config.get('materialized') ~ "'"], "model `" ~ model.name ~ "`") -%}
+            ~ config.get('materialized') ~ "'"], subject) -%}
     {%- endif -%}
 {% endmacro %}

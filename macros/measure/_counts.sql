@@ -102,7 +102,11 @@ class_rows as (
 classes as (
     select
         {{ veil._key_list(spec, 'class_rows') }},
+        {%- if spec.unit is not none and not spec.sensitive and spec.nulls != 'wildcard' %}
+        count(class_rows.unit_key) as people, -- each person has one row in a class here
+        {%- else %}
         {{ veil._people(spec, 'class_rows') }} as people,
+        {%- endif %}
         sum(class_rows.row_count) as row_count
     from class_rows
     group by {{ veil._key_list(spec, 'class_rows') }}

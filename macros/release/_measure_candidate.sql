@@ -6,7 +6,7 @@
     {%- endif -%}
     {%- set measured = veil._first_row(veil.measure_sql(candidate, policy)) -%}
     {%- do measured.update(veil._first_row(veil._refused_values_sql(candidate, policy))) -%}
-    {%- do measured.update(veil._first_row(veil._people_sql(candidate, veil._unit_name(policy), 'out'))) -%}
+    {%- do measured.update({'rows_out': measured.row_count, 'people_out': measured.people}) -%}
     {%- set input = veil._input_relation() -%}
     {%- if flags.EMPTY -%}
         {%- do measured.update({'rows_in': 0, 'people_in': 0}) -%}

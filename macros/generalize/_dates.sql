@@ -41,6 +41,9 @@
 {#- A date without a year is an infinite one. -#}
 {% macro _label_dates(value, checked, level) %}
     {%- set unit = checked.units[level - 1] -%}
+    {%- if unit in ('week', 'weekday') -%}
+        {%- do adapter.dispatch('_check_weeks', 'veil')(unit) -%}
+    {%- endif -%}
     {%- set parts = {'guards': ["extract(year from " ~ value ~ ") is null"]} -%}
     {%- if unit == 'part_of_day' -%}
         {%- set hour = "extract(hour from " ~ value ~ ")" -%}
@@ -59,6 +62,13 @@
     {%- do return(parts) -%}
 {% endmacro %}
 
+{#- Engines disagree on the day a week begins with, on its number and on the number of a day. -#}
+{% macro default___check_weeks(unit) %}
+    {%- do veil._fail('generalize', ["`" ~ unit ~ "` is known on DuckDB alone. Use `day` or `month`, or a lookup"]) -%}
+{% endmacro %}
+
+{% macro duckdb___check_weeks(unit) %}{% endmacro %}
+
 {% macro default___date_label(value, unit) %}
     {%- set year = veil._date_part(value, 'year', 4) -%}
     {%- set month = year ~ " || '-' || " ~ veil._date_part(value, 'month', 2) -%}
@@ -67,7 +77,6 @@
         'hour': day ~ " || ' ' || " ~ veil._date_part(value, 'hour', 2) ~ " || ':00'",
         'hour_of_day': veil._date_part(value, 'hour', 2),
         'day': day,
-        'week': veil._date_part(value, 'isoyear', 4) ~ " || '-W' || " ~ veil._date_part(value, 'week', 2),
         'month': month,
         'quarter': year ~ " || '-Q' || " ~ veil._date_part(value, 'quarter', 1),
         'year': year,

@@ -32,5 +32,13 @@
 
 {#- Larger than every number: NaN and infinity are not below it. -#}
 {% macro _infinity() %}
-    {%- do return("cast('infinity' as " ~ ('double' if target.type == 'duckdb' else dbt.type_float()) ~ ")") -%}
+    {%- do return(adapter.dispatch('_infinity', 'veil')()) -%}
+{% endmacro %}
+
+{% macro default___infinity() %}
+    {%- do return("cast('infinity' as " ~ dbt.type_float() ~ ")") -%}
+{% endmacro %}
+
+{% macro duckdb___infinity() %}
+    {%- do return("cast('infinity' as double)") -%}
 {% endmacro %}

@@ -13,7 +13,7 @@
 {#- The kinds: the keys each understands, how it is checked, and how it labels a value. This is the only list of them.
     `check(spec, problems)` returns what the kind needs to know of itself, with `top_level` (none while it is unknown).
     `label(value, checked, level)` returns {guards, branches, otherwise} of the CASE that `generalize` writes, for a
-    level between 1 and the one below the top. -#}
+    level between 1 and the one below the top. `types` are the families of column types it labels; none stands for any. -#}
 {% macro _hierarchy_kinds() %}
     {%- do return({
         'intervals': {
@@ -96,6 +96,40 @@
 
 {% macro _check_suppression(spec, problems) %}
     {%- do return({'top_level': 1}) -%}
+{% endmacro %}
+
+{#- Adds to `problems` that a column of this type cannot have such a hierarchy, where the type is known: a message of its
+    own before a row is read, instead of the engine's. `data_type` is as the engine writes it, or none. -#}
+{% macro _check_hierarchy_type(checked, data_type, where, problems) %}
+    {%- set wanted = veil._hierarchy_kinds()[checked.kind]['types'] if checked.kind is not none else [] -%}
+    {%- set family = veil._type_family(data_type) -%}
+    {%- if not wanted or family is none -%}
+        {%- do return(none) -%}
+    {%- endif -%}
+    {%- set head = "`" ~ where ~ "` is " ~ data_type ~ ", and " ~ checked.subject ~ " is of kind `" ~ checked.kind ~ "`" -%}
+    {%- if family not in wanted and not (family == 'integer' and 'number' in wanted) -%}
+        {%- do problems.append(head ~ ", which labels " ~ wanted | join(" or ") ~ " columns. Cast it in the staging model") -%}
+    {%- elif checked.kind == 'prefix' and family == 'integer' and checked.width is none -%}
+        {%- do problems.append(head ~ ": its leading zeros are lost. Read it as text where it enters (for a seed, `column_types`), "
+            ~ "or declare `width` in the hierarchy") -%}
+    {%- endif -%}
+{% endmacro %}
+
+{% macro _type_family(data_type) %}
+    {%- set name = (data_type or '').lower().split('(')[0].split(' ')[0] -%}
+    {%- set families = {
+        'text': ['varchar', 'char', 'character', 'text', 'string', 'bpchar', 'nvarchar'],
+        'integer': ['tinyint', 'smallint', 'integer', 'int', 'bigint', 'hugeint', 'utinyint', 'usmallint', 'uinteger', 'ubigint',
+            'uhugeint', 'int64', 'byteint', 'long', 'short', 'byte'],
+        'number': ['decimal', 'numeric', 'bignumeric', 'number', 'double', 'float', 'float64', 'real'],
+        'date': ['date', 'datetime', 'timestamp', 'timestamp_s', 'timestamp_ms', 'timestamp_ns', 'timestamp_ntz', 'timestamp_ltz',
+            'timestamp_tz', 'timestamptz'],
+        'other': ['boolean', 'bool', 'time', 'interval', 'uuid', 'blob', 'json'],
+    } -%}
+    {%- for family, names in families.items() if name in names and not data_type.endswith(']') -%}
+        {%- do return(family) -%}
+    {%- endfor -%}
+    {%- do return(none) -%}
 {% endmacro %}
 
 {#- What stands where a hierarchy has no label and the caller wants to count such rows. No label may be called so. -#}

@@ -31,7 +31,11 @@
         {%- if entry.get('role') is none -%}
             {%- do without_role.append(name) -%}
         {%- else -%}
-            {%- do columns.append(dict(veil._read_column(name, entry, problems), data_type=found.get('data_type'))) -%}
+            {%- set column = dict(veil._read_column(name, entry, problems), data_type=found.get('data_type')) -%}
+            {%- if column.role == 'quasi_identifier' -%}
+                {%- do veil._check_hierarchy_type(column.hierarchy, column.data_type, 'columns.' ~ name, problems) -%}
+            {%- endif -%}
+            {%- do columns.append(column) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- if without_role -%}

@@ -433,6 +433,20 @@ def built(shared_project: Project) -> tuple[Project, Result]:
             "{{ veil.anonymize(ref('people')) }}",
             config={"materialized": "release", "meta": {"veil": policy | extra}},
         )
+    hierarchies = {"zip": "text_zip", "padded": "zip", "age": "age", "seen": "day"}
+    project.seed(
+        "codes",
+        [{"zip": 2134, "padded": 2134, "age": "young", "seen": "soon"}],
+        columns=columns({name: {"role": "quasi_identifier", "hierarchy": h} for name, h in hierarchies.items()}),
+    )
+    project.model(
+        "wrong_types",
+        "{{ veil.anonymize(ref('codes')) }}",
+        config={
+            "materialized": "release",
+            "meta": {"veil": {"audience": "internal", "levels": dict.fromkeys(hierarchies, 1)}},
+        },
+    )
     for name, (sql, *_) in (GOOD | FAILING).items():
         project.model(name, sql)
     project.model("towns_table", "{{ veil.hierarchy_table('town') }}")
@@ -534,3 +548,14 @@ def test_every_merged_value_has_the_minimum_of_people(built: tuple[Project, Resu
     assert result.status(name) == "success", result.message(name)
     assert dict(project.query(f"select level_0, level_1 from {name}")) == FROM_DATA[name][1]
     assert project.query(f"select distinct level_2 from {name}") == [("*",)]
+
+
+def test_types_that_a_hierarchy_cannot_label_are_refused_together(built: tuple[Project, Result]) -> None:
+    _, result = built
+    message = result.message("wrong_types")
+    assert "3 problems" in message
+    assert (
+        "`columns.zip` is INTEGER, and hierarchy `text_zip` is of kind `prefix`: its leading zeros are lost" in message
+    )
+    assert "hierarchy `age` is of kind `intervals`, which labels number columns" in message
+    assert "hierarchy `day` is of kind `dates`, which labels date columns" in message

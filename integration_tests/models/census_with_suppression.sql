@@ -1,0 +1,1 @@
+{{ veil.anonymize(ref('census')) }}

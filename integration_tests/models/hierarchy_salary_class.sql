@@ -1,0 +1,2 @@
+-- depends_on: {{ ref('hierarchies') }}
+{{ hierarchy_levels('salary-class', 1) }}

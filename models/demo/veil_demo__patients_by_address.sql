@@ -1,0 +1,1 @@
+{{ veil.anonymize(ref('veil_demo__stg_patients')) }}

@@ -1,8 +1,8 @@
 {#- Write the released tables of one audience, with their release records and descriptions, into a new file that holds
     nothing else, and swap it in by an atomic rename: the door through which analysts get data. -#}
 
-{% macro publish(audience=none, path=none, format='duckdb') %}
-    {%- if not execute -%}
+{% macro publish(audience=none, path=none, format='duckdb', results=none) %}
+    {%- if not execute or (results is not none and not veil._released_any(results)) -%}
         {%- do return('') -%}
     {%- endif -%}
     {%- set problems = [] -%}
@@ -13,6 +13,14 @@
         {%- do veil._fail('publish', problems) -%}
     {%- endif -%}
     {%- do adapter.dispatch('publish', 'veil')(audience, path, format) -%}
+{% endmacro %}
+
+{#- Whether the run that ends released a table: `results` are those of an on-run-end hook. -#}
+{% macro _released_any(results) %}
+    {%- for result in results if result.status == 'success' and result.node.config.materialized == 'release' -%}
+        {%- do return(true) -%}
+    {%- endfor -%}
+    {%- do return(false) -%}
 {% endmacro %}
 
 {% macro default__publish(audience, path, format) %}

@@ -19,7 +19,7 @@ demo: $(STAMP) ## build the demo clinic, then say what was released and how to q
 	@$(BIN)/python scripts/demo.py
 
 test: $(STAMP) ## run the tests (pytest, which drives dbt in this process)
-	@$(BIN)/python -m pytest -m "not audit" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 audit: $(STAMP) ## run the long statistical checks
 	@$(BIN)/python -m pytest -m audit

@@ -302,7 +302,7 @@ select
     from (
         select value_counts{{ n }}.sensitive_value
         from value_counts{{ n }}
-        union
+        union distinct
         select reference{{ n }}.sensitive_value
         from reference{{ n }}
     ) as known{{ id }}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -124,8 +123,8 @@ def test_empty_reads_and_releases_no_row(consumer: Folder, tmp_path: Path, monke
 
 
 @pytest.mark.audit
-def test_the_adult_extract_gives_the_published_figures(consumer: Folder, tmp_path: Path) -> None:
-    adult = Path(os.environ["VEIL_DATA"]) / "adult"
+def test_the_adult_extract_gives_the_published_figures(consumer: Folder, data: Path) -> None:
+    adult = data / "adult"
     result = consumer.dbt("build", "--vars", f"{{adult_csv: '{adult}'}}")
     assert result.success, result.text
     records = "select classes, k_measured, people_in - people_out from veil.releases where model like '%.census_{}'"

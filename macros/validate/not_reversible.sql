@@ -15,10 +15,16 @@
 {% endmacro %}
 
 {% macro default__not_reversible(relation, column, source, identifier, pairing, max_share) -%}
-with released as (
+with released_rows as (
+
+    select * from {{ relation }}
+
+),
+
+released as (
 
     select distinct cast(released_rows.{{ veil._quote(column) }} as varchar) as released_value
-    from {{ relation }} as released_rows
+    from released_rows
     where released_rows.{{ veil._quote(column) }} is not null
 
 ),
@@ -57,7 +63,7 @@ pairs as (
     select distinct
         cast(released_rows.{{ veil._quote(column) }} as varchar) as released_value,
         cast(source_rows.{{ veil._quote(identifier) }} as varchar) as identifier
-    from {{ relation }} as released_rows
+    from released_rows
     inner join {{ source }} as source_rows
         on {% for name in pairing -%}
         {%- if not loop.first %}

@@ -9,7 +9,7 @@
     {%- if problems -%}
         {%- do veil._fail('resists_dictionary', problems) -%}
     {%- endif -%}
-    {%- do veil._require_udf('resists_dictionary', 'veil_guesses') -%}
+    {%- do veil._require_udf('resists_dictionary', 'veil_recovered') -%}
     {%- do return(adapter.dispatch('resists_dictionary', 'veil')(relation, column, candidates, candidate_column, salts)) -%}
 {% endmacro %}
 
@@ -18,18 +18,17 @@
 {%- for salt in salts -%}
     {%- do known_salts.append(veil._literal(salt)) -%}
 {%- endfor -%}
-with released as (
+with released_rows as (
 
-    select distinct cast(released_rows.{{ veil._quote(column) }} as varchar) as released_value
-    from {{ relation }} as released_rows
-    where released_rows.{{ veil._quote(column) }} is not null
+    select * from {{ relation }}
 
 ),
 
-lengths as (
+released as (
 
-    select coalesce(list(distinct length(released.released_value)), cast([] as bigint[])) as released_lengths
-    from released
+    select distinct cast(released_rows.{{ veil._quote(column) }} as varchar) as released_value
+    from released_rows
+    where released_rows.{{ veil._quote(column) }} is not null
 
 ),
 
@@ -41,36 +40,23 @@ candidates as (
 
 ),
 
-guesses as (
+attack as (
 
-    select unnest(veil_guesses(
-        candidates.candidate, cast([{{ known_salts | join(", ") }}] as varchar[]), lengths.released_lengths
-    )) as guess
-    from candidates
-    cross join lengths
-
-),
-
-recovered as (
-
-    select
-        released.released_value,
-        min(guesses.guess.method) as method
-    from released
-    inner join guesses
-        on released.released_value = guesses.guess.value
-    group by released.released_value
+    select unnest(veil_recovered(
+        (select coalesce(list(candidates.candidate), []) from candidates),
+        (select coalesce(list(released.released_value), []) from released),
+        cast([{{ known_salts | join(", ") }}] as varchar[])
+    )) as found
 
 ),
 
 validation_errors as (
 
     select
-        recovered.method,
-        count(*) as values_recovered,
+        attack.found.method as method,
+        attack.found.recovered as values_recovered,
         (select count(*) from released) as values_released
-    from recovered
-    group by recovered.method
+    from attack
 
 )
 

@@ -1,11 +1,13 @@
-"""Guesses of an attacker who has a list of candidates: their plain and salted digests, in the forms people store."""
+"""What an attacker recovers with a list of candidates: by plain and salted digests, in the forms people store."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import hmac
+import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
@@ -25,28 +27,38 @@ _DIGESTS: dict[str, Callable[[bytes], bytes]] = {
     "blake2b": lambda data: hashlib.blake2b(data).digest(),
     "blake2b_256": lambda data: hashlib.blake2b(data, digest_size=32).digest(),
     "blake2s": lambda data: hashlib.blake2s(data).digest(),
+    "crc32": lambda data: zlib.crc32(data).to_bytes(4, "big"),
+    "adler32": lambda data: zlib.adler32(data).to_bytes(4, "big"),
 }
 
 
-def guesses(candidate: str, salts: Sequence[str], lengths: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """What a released value may be if it was made from ``candidate`` without a secret: (method, value).
+def recovered(candidates: Sequence[str], released: Sequence[str], salts: Sequence[str]) -> dict[str, int]:
+    """How many released values an attacker with ``candidates`` recovers, by method.
+
+    A candidate is tried as it is, in lower and in upper case, and without outer blanks.
 
     Args:
-        candidate: the value as the attacker has it; also tried in lower and upper case and without outer blanks.
+        candidates: values the attacker tries.
+        released: distinct released values.
         salts: salts the attacker knows; tried before, after, with ``:``, ``-``, ``_``, ``|`` between, and as HMAC key.
-        lengths: lengths of released values; a longer digest is cut to each of them.
     """
-    for form in dict.fromkeys((candidate, candidate.strip(), candidate.lower(), candidate.upper())):
-        data = form.encode()
-        for name, message in _messages(data, salts):
-            for method, digest in _DIGESTS.items():
-                yield from _written(f"{method}{name}", digest(message), lengths)
-            for method, checksum in (("crc32", zlib.crc32(message)), ("adler32", zlib.adler32(message))):
-                yield f"{method}{name}", str(checksum)
-                yield from _written(f"{method}{name}", checksum.to_bytes(4, "big"), lengths)
-        for salt in salts:
-            for method in ("md5", "sha1", "sha256", "sha512"):
-                yield from _written(f"hmac {method}, known salt", hmac.digest(salt.encode(), data, method), lengths)
+    targets = set(released)
+    writings = _writings(released)
+    cuts = sorted({len(value) for value in released if len(value) >= _SHORTEST})
+    found: dict[str, str] = {}
+    for candidate in candidates:
+        for form in {candidate, candidate.strip(), candidate.lower(), candidate.upper()}:
+            for method, digest in _digests(form.encode(), salts):
+                for write in writings:
+                    text = write(digest)
+                    if text in targets:
+                        found.setdefault(text, method)
+                    for cut in cuts:
+                        if cut < len(text) and text[:cut] in targets:
+                            found.setdefault(text[:cut], f"{method}, cut")
+                if len(digest) == 4 and (text := str(int.from_bytes(digest, "big"))) in targets:
+                    found.setdefault(text, method)
+    return dict(Counter(found.values()))
 
 
 def encodings(value: str) -> Iterator[tuple[str, str]]:
@@ -76,22 +88,29 @@ def udfs(session: Session) -> Sequence[Udf]:
     """The UDFs of this family."""
     pairs = pa.list_(pa.struct([("method", pa.string()), ("value", pa.string())]))
 
-    def as_pairs(found: Iterator[tuple[str, str]]) -> list[dict[str, str]]:
-        return [{"method": method, "value": value} for value, method in {v: m for m, v in found}.items()]
-
-    def dictionary(values: pa.ChunkedArray, salts: pa.ChunkedArray, lengths: pa.ChunkedArray) -> pa.Array:
-        rows = zip(values.to_pylist(), salts.to_pylist(), lengths.to_pylist(), strict=True)
-        return pa.array([[] if v is None else as_pairs(guesses(v, s or (), n or ())) for v, s, n in rows], pairs)
+    def dictionary(candidates: list[str], released: list[str], salts: list[str]) -> list[dict[str, str | int]]:
+        found = recovered(candidates, released, salts)
+        return [{"method": method, "recovered": count} for method, count in sorted(found.items())]
 
     def encoded(values: pa.ChunkedArray) -> pa.Array:
-        return pa.array([[] if v is None else as_pairs(encodings(v)) for v in values.to_pylist()], pairs)
+        rows = ([] if value is None else encodings(value) for value in values.to_pylist())
+        return pa.array([[{"method": method, "value": text} for method, text in row] for row in rows], pairs)
 
-    returns = "STRUCT(method VARCHAR, value VARCHAR)[]"
-    parameters = ("VARCHAR", "VARCHAR[]", "BIGINT[]")
+    texts = "VARCHAR[]"
+    counts = "STRUCT(method VARCHAR, recovered BIGINT)[]"
     return (
-        Udf("veil_guesses", sealed(dictionary), parameters, returns, sees_null=True),
-        Udf("veil_encodings", sealed(encoded), ("VARCHAR",), returns, sees_null=True),
+        Udf("veil_recovered", sealed(dictionary), (texts, texts, texts), counts, arrow=False),
+        Udf("veil_encodings", sealed(encoded), ("VARCHAR",), "STRUCT(method VARCHAR, value VARCHAR)[]", sees_null=True),
     )
+
+
+def _digests(data: bytes, salts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    for name, message in _messages(data, salts):
+        for method, digest in _DIGESTS.items():
+            yield f"{method}{name}", digest(message)
+    for salt in salts:
+        for method in ("md5", "sha1", "sha256", "sha512"):
+            yield f"hmac {method}, known salt", hmac.digest(salt.encode(), data, method)
 
 
 def _messages(data: bytes, salts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
@@ -102,14 +121,19 @@ def _messages(data: bytes, salts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
             yield ", known salt", data + between + salt.encode()
 
 
-def _written(method: str, digest: bytes, lengths: Sequence[int]) -> Iterator[tuple[str, str]]:
-    hexadecimal = digest.hex()
-    standard, safe = base64.b64encode(digest).decode(), base64.urlsafe_b64encode(digest).decode()
-    for text in dict.fromkeys((hexadecimal, hexadecimal.upper(), standard, safe)):
-        yield method, text
-        for length in lengths:
-            if _SHORTEST <= length < len(text):
-                yield method, text[:length]
+def _writings(released: Sequence[str]) -> list[Callable[[bytes], str]]:
+    """The ways of writing a digest down that some released value may have come from."""
+    values = [value for value in released if value]
+    ways: list[Callable[[bytes], str]] = []
+    if any(re.fullmatch("[0-9a-f]+", value) for value in values):
+        ways.append(bytes.hex)
+    if any(re.fullmatch("[0-9A-F]+", value) for value in values):
+        ways.append(lambda digest: digest.hex().upper())
+    if any(re.fullmatch("[0-9A-Za-z+/]+=*", value) and not re.fullmatch("[0-9a-f]+", value) for value in values):
+        ways.append(lambda digest: base64.b64encode(digest).decode())
+    if any(re.fullmatch("[0-9A-Za-z_-]+=*", value) and not re.fullmatch("[0-9a-f]+", value) for value in values):
+        ways.append(lambda digest: base64.urlsafe_b64encode(digest).decode())
+    return ways
 
 
 _ROT13 = str.maketrans(

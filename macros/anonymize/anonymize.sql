@@ -8,7 +8,7 @@
         {%- do return('') -%}
     {%- endif -%}
     {%- do veil._check_materialized('anonymize') -%}
-    {%- do return(adapter.dispatch('anonymize', 'veil')(relation, veil.policy(relation))) -%}
+    {%- do return(adapter.dispatch('anonymize', 'veil')(relation, veil._settled(veil.policy(relation), model))) -%}
 {% endmacro %}
 
 {% macro default__anonymize(relation, policy) -%}
@@ -20,6 +20,11 @@ with source_rows as (
     select * from {{ relation }}
 
 ),
+
+{%- if policy.recoding == 'local' %}
+
+{{ veil._local_recoding(relation, policy) }},
+{%- endif %}
 
 generalized as (
 
@@ -67,6 +72,11 @@ with source_rows as (
     select * from {{ relation }}
 
 ),
+
+{%- if policy.recoding == 'local' %}
+
+{{ veil._local_recoding(relation, policy) }},
+{%- endif %}
 
 generalized as (
 
@@ -145,6 +155,9 @@ select
     {{ veil._released_expression(column, policy) | indent(4) }} as {{ veil._quote(column.name) }}{{ "," if not loop.last }}
     {%- endfor %}
 from source_rows
+{%- if policy.recoding == 'local' %}
+{{ veil._join_recoding(policy) }}
+{%- endif %}
 {%- endmacro %}
 
 {#- The columns that leave: all but the identifiers, units and free text whose mask is `drop`. -#}
@@ -153,7 +166,9 @@ from source_rows
 {% endmacro %}
 
 {% macro _released_expression(column, policy) %}
-    {%- if column.role == 'quasi_identifier' -%}
+    {%- if column.role == 'quasi_identifier' and policy.recoding == 'local' -%}
+        {%- do return(veil._recoded_label(column, policy)) -%}
+    {%- elif column.role == 'quasi_identifier' -%}
         {%- do return(veil.generalize(column.name, column.hierarchy, policy.levels[column.name],
             on_unmapped='mark' if policy.on_unmapped == 'fail' else 'suppress', relation_alias='source_rows')) -%}
     {%- elif column.mask.kind is not none -%}
@@ -167,7 +182,7 @@ from source_rows
     {%- set conditions = [] -%}
     {%- for column in policy.columns if column.role == 'quasi_identifier' -%}
         {%- set name = veil._quote(column.name, alias) -%}
-        {%- if policy.on_unmapped == 'fail' and policy.levels[column.name] > 0 -%}
+        {%- if policy.on_unmapped == 'fail' and (policy.recoding == 'local' or policy.levels[column.name] > 0) -%}
             {%- do conditions.append(name ~ " = " ~ veil._literal(veil._unmapped_label())) -%}
         {%- endif -%}
         {%- if policy.nulls == 'fail' -%}

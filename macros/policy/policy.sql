@@ -138,7 +138,12 @@
 {#- Every quasi-identifier has a level that its hierarchy reaches. -#}
 {% macro _check_levels(policy, problems) %}
     {%- set levels = policy.levels or {} -%}
-    {%- if levels == 'auto' -%}
+    {%- if policy.recoding == 'local' and levels and levels != 'auto' -%}
+        {%- do problems.append("`recoding: local` chooses levels for every group of people. Leave `levels` out, or say `levels: auto`") -%}
+    {%- elif policy.recoding == 'local' -%}
+        {%- do policy.update({'levels': 'auto'}) -%}
+    {%- endif -%}
+    {%- if levels == 'auto' or policy.recoding == 'local' -%}
         {%- do return(none) -%}
     {%- endif -%}
     {%- set missing = policy.quasi_identifiers | reject('in', levels.keys() | list) | list -%}

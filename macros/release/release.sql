@@ -2,7 +2,7 @@
     refused or killed build leaves the last good table, and its record, as they were. -#}
 
 {% materialization release, default, supported_languages=['sql'] %}
-    {%- set policy = veil.policy() -%}
+    {%- set policy = veil._settled(veil.policy(), model) -%}
     {%- set existing = load_cached_relation(this) -%}
     {%- set target = this.incorporate(type='table') -%}
     {%- set candidate = make_intermediate_relation(target) -%}

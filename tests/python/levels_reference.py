@@ -19,7 +19,6 @@ from dbt_veil.criteria import (
     DistinctDiversity,
     EntropyDiversity,
     RecursiveDiversity,
-    spread,
 )
 from dbt_veil.frequency import Column, Sensitive, Table
 
@@ -114,7 +113,7 @@ def satisfies(model: str, threshold: float, counts: Counter[Any], whole: Counter
         return sum(abs(share[v] - known[v]) for v in whole) / 2 <= threshold + 1e-9
     if model == "t_ordered":
         running, work = 0.0, 0.0
-        for value in sorted(whole):
+        for value in sorted(+whole):
             running += share[value] - known[value]
             work += abs(running)
         return work / max(len(whole) - 1, 1) <= threshold + 1e-9
@@ -133,7 +132,6 @@ def solve(
     """Score and suppressed people of every feasible node, levels in the order of the columns' names."""
     order = sorted(range(len(case.names)), key=lambda p: case.names[p])
     depths = [len(next(iter(case.labels[p].values()))) for p in order]
-    whole = people_by_value(case, range(len(case.rows)))
     result = {}
     for node in itertools.product(*(range(depth) for depth in depths)):
         classes = defaultdict(list)
@@ -141,16 +139,17 @@ def solve(
             classes[tuple(case.labels[p][row[p]][level] for p, level in zip(order, node, strict=True))].append(position)
         kept, dropped = [], []
         for members in classes.values():
-            good = len({case.units[m] for m in members}) >= k
-            good = good and (model is None or satisfies(*model, people_by_value(case, members), whole))
-            (kept if good else dropped).append(members)
-        lost = len({case.units[m] for members in dropped for m in members})
-        if lost <= limit * len(set(case.units)) + 1e-9:
+            (kept if len({case.units[m] for m in members}) >= k else dropped).append(members)
+        released = [m for members in kept for m in members]
+        whole = people_by_value(case, released)
+        good = model is None or all(satisfies(*model, people_by_value(case, members), whole) for members in kept)
+        lost = len(set(case.units) - {case.units[m] for m in released})
+        if good and lost <= limit * len(set(case.units)) + 1e-9:
             result[node] = (score(case, order, node, kept, dropped, metric), lost)
     return result
 
 
-def people_by_value(case: Case, members: Sequence[int] | range) -> Counter[Any]:
+def people_by_value(case: Case, members: Sequence[int]) -> Counter[Any]:
     """People per sensitive value."""
     return Counter(value for value, _ in {(case.sensitive[m], case.units[m]) for m in members})
 
@@ -222,7 +221,7 @@ def criterion(model: str, threshold: float, values: int) -> Criterion:
         "entropy_l": lambda: EntropyDiversity("illness", threshold),
         "recursive_l": lambda: RecursiveDiversity("illness", threshold, c=2),
         "t_equal": lambda: Closeness("illness", threshold),
-        "t_ordered": lambda: Closeness("illness", threshold, "ordered", positions=spread(values)),
+        "t_ordered": lambda: Closeness("illness", threshold, "ordered", positions=np.arange(values, dtype=np.float64)),
         "beta": lambda: BetaLikeness("illness", threshold),
         "delta": lambda: DeltaDisclosure("illness", threshold),
         "alpha": lambda: AlphaAnonymity("illness", threshold),

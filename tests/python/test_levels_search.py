@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dbt_veil.criteria import Closeness, DistinctDiversity, EntropyDiversity, scaled, spread
-from dbt_veil.frequency import Column, Table
+from dbt_veil.criteria import Closeness, DistinctDiversity, EntropyDiversity, View
+from dbt_veil.frequency import Column, FloatArray, Table
 from dbt_veil.search import Policy, SearchError, search
 from levels_reference import Case, criterion, random_case, solve
 
@@ -174,20 +174,27 @@ def test_levels_that_are_not_nested_are_refused_without_a_value() -> None:
         Column.from_labels("age", [[31, 31], ["*", "*"]])
 
 
+def view(counts: FloatArray, reference: FloatArray, missing: int) -> View:
+    return View(counts, counts.sum(axis=1), reference, missing)
+
+
 def test_figures_of_known_classes() -> None:
     """Salaries 3 to 11: Li et al. 2007, section 4.2; a, a, a, b, b: 1.96 effective values."""
     whole = np.full(9, 1 / 9)
     classes = np.zeros((2, 9))
     classes[0, [0, 1, 2]] = classes[1, [3, 5, 8]] = 1
-    ordered = Closeness("salary", 0.2, "ordered", positions=spread(9))
-    assert ordered.figures(classes, whole, -1) == pytest.approx([0.375, 1 / 6])
-    assert ordered.holds(classes, whole, -1).tolist() == [False, True]
-    income = Closeness("income", 0.5, "numeric", positions=scaled(np.array([10.0, 20, 100])))
-    assert income.figures(np.eye(3)[[0, 2]], np.full(3, 1 / 3), -1) == pytest.approx([0.37037, 0.62963], abs=1e-5)
-    assert scaled(np.array([7.0])).tolist() == [0.0]
-    effective = EntropyDiversity("x", 2).figures(np.array([[3.0, 2.0]]), np.array([0.6, 0.4]), -1)
+    ordered = Closeness("salary", 0.2, "ordered", positions=np.arange(3.0, 12.0))
+    assert ordered.figures(view(classes, whole, -1)) == pytest.approx([0.375, 1 / 6])
+    assert ordered.holds(view(classes, whole, -1)).tolist() == [False, True]
+    income = Closeness("income", 0.5, "numeric", positions=np.array([10.0, 20, 100]))
+    assert income.figures(view(np.eye(3)[[0, 2]], np.full(3, 1 / 3), -1)) == pytest.approx([0.37037, 0.62963], abs=1e-5)
+    alone = Closeness("income", 0.5, "numeric", positions=np.array([7.0]))
+    assert alone.figures(view(np.array([[3.0]]), np.array([1.0]), -1)).tolist() == [0.0]
+    apart = Closeness("income", 0.5, "ordered", positions=np.array([1.0, 2.0, np.nan]))
+    assert apart.figures(view(np.array([[0.0, 0, 1]]), np.array([0.5, 0.25, 0.25]), -1)) == pytest.approx([0.75])
+    effective = EntropyDiversity("x", 2).figures(view(np.array([[3.0, 2.0]]), np.array([0.6, 0.4]), -1))
     assert effective == pytest.approx([1.9601], abs=1e-4)
-    assert DistinctDiversity("x", 2).figures(np.array([[3.0, 2.0]]), np.array([0.6, 0.4]), 1).tolist() == [1.0]
+    assert DistinctDiversity("x", 2).figures(view(np.array([[3.0, 2.0]]), np.array([0.6, 0.4]), 1)).tolist() == [1.0]
 
 
 def test_hierarchical_distance_of_a_small_tree() -> None:
@@ -195,4 +202,4 @@ def test_hierarchical_distance_of_a_small_tree() -> None:
     model = Closeness("illness", 0.5, "hierarchical", groups=(np.array([0, 0, 1, 1]),))
     whole = np.full(4, 0.25)
     classes = np.array([[1.0, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 1, 1]])
-    assert model.figures(classes, whole, -1) == pytest.approx([0.25 / 2 + 0.5, 0.5, 0.25, 0.0])
+    assert model.figures(view(classes, whole, -1)) == pytest.approx([0.25 / 2 + 0.5, 0.5, 0.25, 0.0])

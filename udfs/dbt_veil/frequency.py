@@ -203,12 +203,19 @@ class Table:
 
     def assign(self, node: Node) -> IntArray:
         """(tuples,): the class of each tuple, numbered as in :meth:`classes`."""
-        order, starts = self._sorted(node, None)
-        marks = np.zeros(len(order), dtype=np.int64)
-        marks[starts[1:]] = 1
-        result = np.empty(len(order), dtype=np.int64)
-        result[order] = np.cumsum(marks)
-        return result
+        codes = [
+            column.codes[self.values[:, p], level]
+            for p, (column, level) in enumerate(zip(self.columns, node, strict=True))
+        ]
+        sizes = [column.sizes[level] for column, level in zip(self.columns, node, strict=True)]
+        return numbered_groups(codes, sizes, len(self.values))[0]
+
+    def reference(self, column: str) -> FloatArray:
+        """(values,): share of each value of a sensitive column among all people."""
+        (sensitive,) = (own for own in self.sensitive if own.name == column)
+        counts = sensitive.counts(np.zeros(len(self.values), dtype=np.int64), 1)[0]
+        shares: FloatArray = counts / max(float(counts.sum()), 1.0)
+        return shares
 
     def select(self, keep: BoolArray) -> Table:
         """The table of the tuples where ``keep`` is true."""
@@ -248,21 +255,13 @@ class Table:
 
     def _sorted(self, node: Node, tuples: IntArray | None) -> tuple[IntArray, IntArray]:
         """Positions in lexicographic order of their codes at ``node``, and where each class starts in that order."""
-        count = len(self.values) if tuples is None else len(tuples)
-        key = np.zeros(count, dtype=np.int64)
-        span = 1
+        codes, sizes = [], []
         for position, (column, level) in enumerate(zip(self.columns, node, strict=True)):
-            size = column.sizes[level]
-            if size == 1:
-                continue
-            if span > _KEY_LIMIT // size:
-                key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-                span = count
-            values = self.values[:, position] if tuples is None else self.values[tuples, position]
-            key *= size
-            key += column.codes[values, level]
-            span *= size
-        return _order(key, span)
+            if column.sizes[level] > 1:
+                values = self.values[:, position] if tuples is None else self.values[tuples, position]
+                codes.append(column.codes[values, level])
+                sizes.append(column.sizes[level])
+        return sorted_groups(codes, sizes, len(self.values) if tuples is None else len(tuples))
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +279,39 @@ class Classes:
     first: IntArray
     people: IntArray
     rows: IntArray
+
+
+def sorted_groups(codes: Sequence[IntArray], sizes: Sequence[int], count: int) -> tuple[IntArray, IntArray]:
+    """Group rows of codes.
+
+    Args:
+        codes: one array (rows,) per column, values from 0.
+        sizes: a bound above each column's values.
+        count: number of rows.
+
+    Returns:
+        The positions of the rows in lexicographic order, stable; and where each group of equal rows starts in it.
+    """
+    key = np.zeros(count, dtype=np.int64)
+    span = 1
+    for own, size in zip(codes, sizes, strict=True):
+        if span > _KEY_LIMIT // size:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            span = count
+        key *= size
+        key += own
+        span *= size
+    return _order(key, span)
+
+
+def numbered_groups(codes: Sequence[IntArray], sizes: Sequence[int], count: int) -> tuple[IntArray, IntArray]:
+    """(rows,): the group of each row, in lexicographic order; and (groups,): one row of each. See above."""
+    order, starts = sorted_groups(codes, sizes, count)
+    marks = np.zeros(count, dtype=np.int64)
+    marks[starts[1:]] = 1
+    number = np.empty(count, dtype=np.int64)
+    number[order] = np.cumsum(marks)
+    return number, order[starts]
 
 
 def _order(key: IntArray, span: int) -> tuple[IntArray, IntArray]:

@@ -7,10 +7,10 @@ A node of the lattice is one level per quasi-identifier. The search asks as few 
    the one that settles most either way (a binary search on a partial order; Flash, Kohlmayer et al. 2012, does the
    same along paths from the bottom to the top).
 
-   Monotone are: k with any suppression limit, since a class of k people stays one when merged, so the people in
-   smaller classes become fewer; distinct l by the same argument; and without suppression every model whose class
-   distributions form a convex set (:mod:`dbt_veil.criteria` says which, and why). With suppression those are not
-   monotone: a class that satisfies t may be merged with one that was suppressed before, and fail.
+   Monotone are: k with any suppression limit, since a class of k people stays one when merged, so whoever is kept
+   below is kept above; and without suppression distinct l and every model whose class distributions form a convex
+   set (:mod:`dbt_veil.criteria` says which, and why). With suppression no model on sensitive values is monotone:
+   people who were left out below come back above, in classes that may fail, and they move the reference.
 
 2. *Which of them are best.* What is left is asked in the order of a lower bound of the metric, until the bound of the
    next node is above the worst release on the list. A model that is not monotone is decided here, node by node, so no
@@ -27,13 +27,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dbt_veil import utility
-from dbt_veil.criteria import TOLERANCE, Criterion, worst
+from dbt_veil.criteria import TOLERANCE, Criterion, View, worst
 from dbt_veil.frequency import BoolArray, Classes, FloatArray, Node, Table
 
 EXACT_NODES = 100_000
@@ -56,10 +56,13 @@ class SearchError(ValueError):
 class Policy:
     """What every equivalence class of a release must satisfy.
 
+    Classes of fewer than k people are left out of a release, and every class that is kept must satisfy the criteria,
+    with the kept people as the reference: that is what ``veil.anonymize`` builds and the release gate measures.
+
     Attributes:
         k: people in a class.
         criteria: models on sensitive columns.
-        suppress_up_to: largest share of people that may be left out.
+        suppress_up_to: largest share of people that may be left out. Someone is left out whose rows all are.
     """
 
     k: int
@@ -123,12 +126,19 @@ class Answer:
     seconds: float
 
 
-@dataclass
-class _Verdict:
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """A feasible node.
+
+    Attributes:
+        classes: its classes.
+        kept: (classes,); those that are released.
+        suppressed_people: people who are not in a kept class.
+    """
+
     classes: Classes
     kept: BoolArray
     suppressed_people: int
-    figures: dict[str, float] = field(default_factory=dict)
 
 
 class Judge:
@@ -137,18 +147,13 @@ class Judge:
     Args:
         table: the frequency table.
         policy: the policy.
-        reference: share of each sensitive value by column; the table's own where it is absent.
     """
 
-    def __init__(self, table: Table, policy: Policy, reference: Mapping[str, FloatArray] | None = None) -> None:
+    def __init__(self, table: Table, policy: Policy) -> None:
         self.table = table
         self.policy = policy
         self.limit = math.floor(policy.suppress_up_to * table.people_total + TOLERANCE)
         self.sensitive = {column.name: column for column in table.sensitive}
-        self.reference = dict(reference or {})
-        for criterion in policy.criteria:
-            if criterion.column not in self.reference:
-                self.reference[criterion.column] = overall(table, criterion.column)
         self.monotone = tuple(c for c in policy.criteria if self._monotone(c))
         self.other = tuple(c for c in policy.criteria if not self._monotone(c))
         self._known: dict[Node, Classes] = {}
@@ -158,10 +163,8 @@ class Judge:
         self._room = _KEPT_CLASSES
 
     def _monotone(self, criterion: Criterion) -> bool:
-        if criterion.persistent:
-            return True
         counted_once = len(self.sensitive[criterion.column].repeated_cell) == 0
-        return criterion.convex and counted_once and self.limit == 0
+        return self.limit == 0 and (criterion.persistent or (criterion.convex and counted_once))
 
     def classes(self, node: Node) -> Classes:
         """The classes of a node, from the smallest known set of finer ones."""
@@ -185,66 +188,62 @@ class Judge:
 
     def passes_monotone(self, node: Node) -> bool:
         """Whether a node satisfies the monotone part of the policy within the suppression limit."""
-        classes = self.classes(node)
-        kept = classes.people >= self.policy.k
-        if self._suppressed(classes, kept) > self.limit:
-            return False
-        kept = self._filter(classes, kept, self.monotone)
-        return self._suppressed(classes, kept) <= self.limit
+        return self._verdict(node, self.monotone) is not None
 
-    def verdict(self, node: Node) -> _Verdict | None:
-        """What is kept of a node under the whole policy, or ``None`` if more than the limit would be suppressed."""
-        classes = self.classes(node)
-        kept = self._filter(classes, classes.people >= self.policy.k, self.policy.criteria)
-        suppressed = self._suppressed(classes, kept)
-        if suppressed > self.limit:
-            return None
-        return _Verdict(classes, kept, suppressed)
+    def verdict(self, node: Node) -> Verdict | None:
+        """What is kept of a node, or ``None`` if it does not satisfy the policy within the suppression limit."""
+        return self._verdict(node, self.policy.criteria)
 
-    def figures(self, verdict: _Verdict) -> dict[str, float]:
+    def figures(self, verdict: Verdict) -> dict[str, float]:
         """The worst figure of each criterion among the kept classes."""
         result = {}
         for criterion in self.policy.criteria:
-            counts = self._counts(verdict.classes, verdict.kept, criterion.column)
-            column = self.sensitive[criterion.column]
-            figures = criterion.figures(counts, self.reference[criterion.column], column.missing)
-            figure = worst(criterion, figures)
+            view = self._view(verdict.classes, verdict.kept, criterion.column)
+            figure = worst(criterion, criterion.figures(view))
             if figure is not None:
                 result[f"{criterion.name} of {criterion.column}"] = figure
         return result
 
-    def _filter(self, classes: Classes, kept: BoolArray, criteria: Sequence[Criterion]) -> BoolArray:
-        for criterion in criteria:
+    def satisfied(self, classes: Classes, kept: BoolArray, reference: Mapping[str, FloatArray]) -> BoolArray:
+        """(classes,): the kept classes that satisfy every criterion against a given reference."""
+        for criterion in self.policy.criteria:
             if not kept.any():
                 break
-            column = self.sensitive[criterion.column]
-            counts = self._counts(classes, kept, criterion.column)
-            holds = criterion.holds(counts, self.reference[criterion.column], column.missing)
+            view = replace(self._view(classes, kept, criterion.column), reference=reference[criterion.column])
             kept = kept.copy()
-            kept[np.flatnonzero(kept)[~holds]] = False
+            kept[np.flatnonzero(kept)[~criterion.holds(view)]] = False
         return kept
 
-    def _counts(self, classes: Classes, kept: BoolArray, column: str) -> FloatArray:
-        number = np.where(kept, np.cumsum(kept) - 1, -1)
-        return self.sensitive[column].counts(number[self.table.assign(classes.node)], int(kept.sum()))
+    def _verdict(self, node: Node, criteria: Sequence[Criterion]) -> Verdict | None:
+        classes = self.classes(node)
+        kept = classes.people >= self.policy.k
+        suppressed = self._suppressed(classes, kept)
+        if suppressed > self.limit:
+            return None
+        for criterion in criteria:
+            if not criterion.holds(self._view(classes, kept, criterion.column)).all():
+                return None
+        return Verdict(classes, kept, suppressed)
+
+    def _view(self, classes: Classes, kept: BoolArray, column: str) -> View:
+        number = np.where(kept, np.cumsum(kept) - 1, -1)[self.table.assign(classes.node)]
+        sensitive = self.sensitive[column]
+        together = sensitive.counts(np.minimum(number, 0), 1)[0]
+        return View(
+            counts=sensitive.counts(number, int(kept.sum())),
+            people=classes.people[kept].astype(np.float64),
+            reference=together / max(float(together.sum()), 1.0),
+            missing=sensitive.missing,
+        )
 
     def _suppressed(self, classes: Classes, kept: BoolArray) -> int:
         if kept.all():
             return 0
         if not len(self.table.repeated_tuple):
             return int(classes.people[~kept].sum())
-        # A person with several tuples counts as left out when any of their rows is.
-        out = ~kept[self.table.assign(classes.node)]
-        pairs = out[self.table.repeated_tuple]
-        return int(self.table.people[out].sum()) + len(np.unique(self.table.repeated_unit[pairs]))
-
-
-def overall(table: Table, column: str) -> FloatArray:
-    """(values,): share of each value of a sensitive column in the whole table."""
-    (sensitive,) = (own for own in table.sensitive if own.name == column)
-    counts = sensitive.counts(np.zeros(len(table.values), dtype=np.int64), 1)[0]
-    result: FloatArray = counts / max(counts.sum(), 1.0)
-    return result
+        inside = kept[self.table.assign(classes.node)]
+        several = len(np.unique(self.table.repeated_unit[inside[self.table.repeated_tuple]]))
+        return self.table.people_total - int(self.table.people[inside].sum()) - several
 
 
 class Lattice:
@@ -330,7 +329,8 @@ def search(
     """
     started = time.monotonic()
     weights = dict(weights or {})
-    _check(table, policy, metric, weights, top)
+    check(table, policy)
+    _check_options(table, metric, weights, top)
     lattice = Lattice(table, min_level or {}, max_level or {})
     judge = Judge(table, policy)
     deadline = started + time_limit
@@ -342,29 +342,8 @@ def search(
     run.solve()
     if not run.found:
         raise SearchError(_nothing(judge, lattice, run.exact))
-    loss = utility.Loss(table, weights)
-    squares = utility.Discernibility(table, weights)
-    mean = utility.AverageClass(table, weights)
-    releases = []
-    for score, number in run.found:
-        verdict = judge.verdict(lattice.node(number))
-        assert verdict is not None
-        classes, kept = verdict.classes, verdict.kept
-        releases.append(
-            Release(
-                levels=dict(zip(table.names, classes.node, strict=True)),
-                people=table.people_total - verdict.suppressed_people,
-                suppressed_people=verdict.suppressed_people,
-                suppressed_rows=int(classes.rows[~kept].sum()),
-                classes=int(kept.sum()),
-                smallest=int(classes.people[kept].min(initial=table.people_total)),
-                score=score,
-                loss=loss.value(classes, kept),
-                discernibility=squares.value(classes, kept),
-                average_class=mean.value(classes, kept),
-                figures=judge.figures(verdict),
-            )
-        )
+    scribe = _Scribe(judge, weights)
+    releases = [scribe.release(lattice.node(number), score) for score, number in run.found]
     return Answer(
         releases=releases,
         nodes=lattice.nodes,
@@ -375,6 +354,88 @@ def search(
         exact=run.exact,
         seconds=time.monotonic() - started,
     )
+
+
+def nearest(
+    table: Table, policy: Policy, levels: Mapping[str, int], *, exact_nodes: int = EXACT_NODES, time_limit: float = 60.0
+) -> tuple[Release | None, Release | None]:
+    """Whether given levels satisfy a policy, and the nearest levels that do.
+
+    Args:
+        table: the frequency table.
+        policy: the policy.
+        levels: level of each column.
+        exact_nodes: the largest lattice that is looked through.
+        time_limit: seconds after which the look ends.
+
+    Returns:
+        The release at these levels and the one whose levels differ by the fewest steps in sum, ties to the least loss;
+        ``None`` where there is none. The two are the same when the levels still hold.
+
+    Raises:
+        SearchError: as :func:`search`; or a level is missing or beyond its hierarchy.
+    """
+    check(table, policy)
+    judge, scribe = Judge(table, policy), _Scribe(Judge(table, policy), {})
+    node = tuple(int(levels.get(name, -1)) for name in table.names)
+    for column, level in zip(table.columns, node, strict=True):
+        if not 0 <= level <= column.top:
+            raise SearchError(f"`levels` must have a level from 0 to {column.top} for `{column.name}`")
+    if judge.verdict(node) is not None:
+        now = scribe.release(node)
+        return now, now
+    lattice = Lattice(table, {}, {})
+    if lattice.nodes > exact_nodes:
+        return None, None
+    bounds = utility.Loss(table, {}).lattice(lattice.columns)
+    steps = np.zeros(lattice.shape)
+    for position, own in enumerate(lattice.columns):
+        shape = [1] * len(node)
+        shape[position] = len(own)
+        steps = steps + np.abs(np.array(own) - node[position]).reshape(shape)
+    failed = np.zeros(lattice.shape, dtype=bool)
+    deadline = time.monotonic() + time_limit
+    for number in np.lexsort((np.round(bounds, DIGITS).ravel(), steps.ravel())).tolist():
+        other = lattice.node(number)
+        if failed[lattice.place(other)]:
+            continue
+        if time.monotonic() > deadline:
+            break
+        if not judge.passes_monotone(other):
+            failed[lattice.below(other)] = True
+        elif judge.verdict(other) is not None:
+            return None, scribe.release(other)
+    return None, None
+
+
+class _Scribe:
+    """Describes feasible nodes."""
+
+    def __init__(self, judge: Judge, weights: Mapping[str, float]) -> None:
+        self.judge = judge
+        self.loss = utility.Loss(judge.table, weights)
+        self.squares = utility.Discernibility(judge.table, weights)
+        self.mean = utility.AverageClass(judge.table, weights)
+
+    def release(self, node: Node, score: float | None = None) -> Release:
+        """The release at a feasible node; its score is the loss where none is given."""
+        verdict = self.judge.verdict(node)
+        assert verdict is not None
+        table, classes, kept = self.judge.table, verdict.classes, verdict.kept
+        loss = self.loss.value(classes, kept)
+        return Release(
+            levels=dict(zip(table.names, node, strict=True)),
+            people=table.people_total - verdict.suppressed_people,
+            suppressed_people=verdict.suppressed_people,
+            suppressed_rows=int(classes.rows[~kept].sum()),
+            classes=int(kept.sum()),
+            smallest=int(classes.people[kept].min(initial=table.people_total)),
+            score=loss if score is None else score,
+            loss=loss,
+            discernibility=self.squares.value(classes, kept),
+            average_class=self.mean.value(classes, kept),
+            figures=self.judge.figures(verdict),
+        )
 
 
 class _Exact:
@@ -640,11 +701,16 @@ class _Descent:
         return time.monotonic() > self.deadline
 
 
-def _check(table: Table, policy: Policy, metric: str, weights: Mapping[str, float], top: int) -> None:
-    if not len(table.values):
-        raise SearchError("the table is empty: there is nobody to protect and nothing to release")
+def check(table: Table, policy: Policy) -> None:
+    """Refuse a question that no node can answer.
+
+    Raises:
+        SearchError: the table is empty, has no quasi-identifier, or fewer people than k; or a threshold is wrong.
+    """
     if not table.columns:
         raise SearchError("there are no quasi-identifiers: declare at least one column with `role: quasi_identifier`")
+    if not len(table.values):
+        raise SearchError("the table is empty: there is nobody to protect and nothing to release")
     if policy.k < 1:
         raise SearchError(f"`k` must be at least 1. Got: {policy.k}")
     if table.people_total < policy.k:
@@ -654,6 +720,9 @@ def _check(table: Table, policy: Policy, metric: str, weights: Mapping[str, floa
         )
     if not 0 <= policy.suppress_up_to <= 1:
         raise SearchError(f"`suppress_up_to` must be between 0 and 1. Got: {policy.suppress_up_to}")
+
+
+def _check_options(table: Table, metric: str, weights: Mapping[str, float], top: int) -> None:
     if metric not in utility.METRICS:
         raise SearchError(f"`metric` must be one of {', '.join(utility.METRICS)}. Got: '{metric}'")
     if top < 1:
@@ -673,7 +742,7 @@ def _nothing(judge: Judge, lattice: Lattice, exact: bool) -> str:
     top = tuple(levels[-1] for levels in lattice.columns)
     classes = judge.classes(top)
     parts = [f"smallest class {int(classes.people.min())} people"]
-    for name, figure in judge.figures(_Verdict(classes, np.ones(len(classes.people), dtype=bool), 0)).items():
+    for name, figure in judge.figures(Verdict(classes, np.ones(len(classes.people), dtype=bool), 0)).items():
         parts.append(f"{name} {figure:.6g}")
     capped = "" if top == judge.table.top else " that `max_level` allows"
     claim = (

@@ -27,6 +27,8 @@
         'k_measured': dbt.type_bigint(),
         'suppressed_share': dbt.type_float(),
         'measures': dbt.type_string(),
+        'budget': dbt.type_string(),
+        'seeded': dbt.type_boolean(),
         'package_version': dbt.type_string(),
         'engine_version': dbt.type_string(),
     }) -%}
@@ -77,7 +79,7 @@
     {%- do return(local_md5(invocation_id ~ ':' ~ model.unique_id)) -%}
 {% endmacro %}
 
-{% macro _record_release(releases, target, measured, policy) -%}
+{% macro _record_release(releases, target, measured, policy, paid) -%}
 {%- set record = {
     'release_id': veil._release_id(),
     'model': model.unique_id,
@@ -99,6 +101,8 @@
     'k_measured': measured.k,
     'suppressed_share': measured.suppressed_share,
     'measures': tojson(veil.measured_figures(policy, measured)),
+    'budget': paid.budgets | join(", ") or none,
+    'seeded': paid.seeded,
     'package_version': veil._version(),
 } -%}
 insert into {{ releases }} (

@@ -8,12 +8,16 @@
     {%- set candidate = make_intermediate_relation(target) -%}
     {%- set grants = config.get('grants') -%}
     {%- set releases = veil._ensure_releases(this.database) -%}
+    {%- if veil._kept(policy, existing, target) -%}
+        {{ return({'relations': [target]}) }}
+    {%- endif -%}
 
     {{ run_hooks(pre_hooks, inside_transaction=False) }}
     {%- do veil._begin() -%}
     {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
     {%- do drop_relation_if_exists(load_cached_relation(candidate)) -%}
+    {%- set paid = veil._reserve(policy) -%}
     {% call statement('main') -%}
         create table {{ candidate }} as (
             {{ sql }}
@@ -33,7 +37,8 @@
     {{ run_hooks(post_hooks, inside_transaction=True) }}
     {%- do apply_grants(target, grants, should_revoke=should_revoke(existing, full_refresh_mode=True)) -%}
     {%- do persist_docs(target, model) -%}
-    {%- do run_query(veil._record_release(releases, target, measured, policy)) -%}
+    {%- do run_query(veil._record_release(releases, target, measured, policy, paid)) -%}
+    {%- do veil._settle(policy) -%}
 
     {{ adapter.commit() }}
     {{ run_hooks(post_hooks, inside_transaction=False) }}

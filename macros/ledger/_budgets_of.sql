@@ -1,0 +1,65 @@
+{#- The budgets that guard anything upstream of a model. A differentially private release on the way is no longer private
+    data, and is not passed; a k-anonymous one is. -#}
+
+{% macro _budgets_of(node, problems) %}
+    {%- set found = [] -%}
+    {%- set unguarded = [] -%}
+    {%- do veil._walk_upstream(node, false, found, unguarded, problems) -%}
+    {%- if unguarded -%}
+        {%- do problems.append("no budget guards `" ~ unguarded | unique | join("`, `") ~ "`, which it reads and whose columns hold people. "
+            ~ "Name it under `source` of a budget in `veil__budgets`") -%}
+    {%- endif -%}
+    {%- do return(found | unique | sort) -%}
+{% endmacro %}
+
+{% macro _walk_upstream(node, guarded, found, unguarded, problems) %}
+    {%- for unique_id in (node.get('depends_on') or {}).get('nodes') or [] -%}
+        {%- set upstream = graph.nodes.get(unique_id) or graph.sources.get(unique_id) -%}
+        {%- if upstream and not veil._is_noisy(upstream) -%}
+            {%- set guards = veil._guards_of(upstream, problems) -%}
+            {%- do found.extend(guards) -%}
+            {%- set above = [] -%}
+            {%- do veil._walk_upstream(upstream, guarded or guards | length > 0, above, unguarded, problems) -%}
+            {%- do found.extend(above) -%}
+            {%- if veil._has_roles(upstream) and not guarded and not guards and not above -%}
+                {%- do unguarded.append(upstream.name) -%}
+            {%- endif -%}
+        {%- endif -%}
+    {%- endfor -%}
+{% endmacro %}
+
+{% macro _is_noisy(node) %}
+    {%- do return(node.resource_type == 'model' and node.config.materialized == 'release'
+        and veil._declared_policy(node).get('dp') is not none) -%}
+{% endmacro %}
+
+{% macro _guards_of(node, problems) %}
+    {%- set names = [node.name, node.unique_id, (node.get('source_name') or '') ~ '.' ~ node.name] -%}
+    {%- set guards = [] -%}
+    {%- for budget, terms in veil._setting('budgets').items() if terms is mapping -%}
+        {%- set sources = [terms.source] if terms.get('source') is string else terms.get('source') or [] -%}
+        {%- if sources | select('in', names) | list -%}
+            {%- do guards.append(budget) -%}
+            {%- set units = node.columns.values() | map(attribute='name') | map('lower') | list -%}
+            {%- if terms.get('unit') is string and terms.unit | lower not in units -%}
+                {%- do problems.append("`veil__budgets." ~ budget ~ ".unit` names `" ~ terms.unit ~ "`, which is no column of `" ~ node.name
+                    ~ "` in its YAML" ~ veil._nearest(terms.unit, node.columns.values() | map(attribute='name') | list)) -%}
+            {%- endif -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- do return(guards) -%}
+{% endmacro %}
+
+{#- The budgets for whose sources a data test `units_disjoint` stands in the project. -#}
+{% macro _proven_disjoint(budgets) %}
+    {%- set proven = [] -%}
+    {%- for test in graph.nodes.values() if test.resource_type == 'test' and (test.get('test_metadata') or {}).get('name') == 'units_disjoint' -%}
+        {%- for unique_id in test.depends_on.nodes -%}
+            {%- set tested = graph.nodes.get(unique_id) or graph.sources.get(unique_id) -%}
+            {%- if tested -%}
+                {%- do proven.extend(veil._guards_of(tested, [])) -%}
+            {%- endif -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- do return(budgets | select('in', proven) | list) -%}
+{% endmacro %}

@@ -1,0 +1,131 @@
+{#- What a release does with its budget: reserve before anything private is read, settle before anything is published, and
+    keep the table as it is while its public rule says so. -#}
+
+{#- Whether the table stays as it is; then nothing private is read. Decided by the rule, the policy and the SQL, never by
+    the data: that it did not change would be an answer about it. -#}
+{% macro _kept(policy, existing, target) %}
+    {%- if policy.dp is none -%}
+        {%- do return(false) -%}
+    {%- elif flags.EMPTY -%}
+        {%- do veil._kept_empty(existing, target) -%}
+        {%- do return(true) -%}
+    {%- endif -%}
+    {%- set asked = veil._spending(model, policy) -%}
+    {%- set state = veil._door('release', 'veil_refresh_due', asked.last, "model `" ~ model.name ~ "`") -%}
+    {%- if state.due or existing is none -%}
+        {%- do return(false) -%}
+    {%- endif -%}
+    {%- do veil._keep(existing, state.why) -%}
+    {%- do return(true) -%}
+{% endmacro %}
+
+{% macro _keep(relation, why) %}
+    {% call noop_statement('main', 'kept, 0 spent', 'KEPT', 0) %}{% endcall %}
+    {%- do log("veil: kept " ~ relation ~ ", 0 spent (" ~ why ~ ")", info=true) -%}
+{% endmacro %}
+
+{#- Under --empty nothing is read and nothing is spent: a missing table is made with its columns and no rows. -#}
+{% macro _kept_empty(existing, target) %}
+    {%- if existing is not none -%}
+        {%- do veil._keep(existing, '--empty') -%}
+    {%- else -%}
+        {% call statement('main') -%}
+            create table {{ target }} as (
+                {{ sql }}
+            ) with no data
+        {%- endcall %}
+        {%- do adapter.commit() -%}
+    {%- endif -%}
+{% endmacro %}
+
+{#- Debit the budgets, or stop. The candidate's SQL is bound first, so that a mistake in it costs nothing. -#}
+{% macro _reserve(policy) %}
+    {%- if policy.dp is none -%}
+        {%- do return({'budgets': [], 'seeded': false}) -%}
+    {%- endif -%}
+    {%- set subject = "model `" ~ model.name ~ "`" -%}
+    {%- set asked = veil._spending(model, policy) -%}
+    {%- do veil._drawn_once(asked.request, subject) -%}
+    {%- do run_query("describe " ~ sql) -%}
+    {%- set answer = veil._door('release', 'veil_reserve', dict(asked, release_id=veil._release_id()), subject) -%}
+    {%- do return({'budgets': asked.budgets, 'seeded': answer.seeded}) -%}
+{% endmacro %}
+
+{% macro _settle(policy) %}
+    {%- if policy.dp is not none -%}
+        {%- do veil._door('release', 'veil_settle', {'release_id': veil._release_id()}, "model `" ~ model.name ~ "`") -%}
+    {%- endif -%}
+{% endmacro %}
+
+{#- What a model asks of its budgets, for the door and for the plan. -#}
+{% macro _spending(node, policy) %}
+    {%- set problems = [] -%}
+    {%- set declared = veil._declared_policy(node).dp -%}
+    {%- set budgets = veil._budgets_of(node, problems) -%}
+    {%- if declared.get('budget') is none -%}
+        {%- do problems.append("`dp.budget` is missing: the budget that pays, one of `veil__budgets`"
+            ~ (", here " ~ budgets | join(", ") if budgets else "")) -%}
+    {%- elif declared.budget not in veil._setting('budgets') -%}
+        {%- do problems.append("nobody declared the budget `" ~ declared.budget ~ "`: add it to `veil__budgets`"
+            ~ veil._nearest(declared.budget, veil._setting('budgets').keys() | list)) -%}
+    {%- elif declared.budget not in budgets -%}
+        {%- do problems.append("the budget `" ~ declared.budget ~ "` guards nothing that this model reads. Guarded by: "
+            ~ (budgets | join(", ") or "none")) -%}
+    {%- endif -%}
+    {%- set request = veil._budget_request(policy.dp, problems) -%}
+    {%- if problems -%}
+        {%- do veil._fail('release', problems, "model `" ~ node.name ~ "`") -%}
+    {%- endif -%}
+    {%- set hash = veil._dp_hash(node, policy) -%}
+    {%- set last = veil._last_release(node) -%}
+    {%- do return({
+        'model': node.unique_id,
+        'budgets': budgets,
+        'disjoint': veil._proven_disjoint(budgets),
+        'request': request,
+        'consumer': declared.get('consumer'),
+        'block': declared.get('block'),
+        'policy_hash': hash,
+        'last': {
+            'release_id': none if last is none else last.release_id,
+            'refresh': declared.get('refresh') or veil._setting('budgets')[declared.budget].get('refresh'),
+            'policy_hash': hash,
+        },
+    }) -%}
+{% endmacro %}
+
+{#- The mechanisms asked for: written by hand as `queries`, or derived from `measures`. -#}
+{% macro _budget_request(dp, problems) %}
+    {%- if 'queries' not in dp -%}
+        {%- do return(veil._dp_request(dp)) -%}
+    {%- endif -%}
+    {%- do veil._mapping(dp, 'dp', problems, ['budget', 'epsilon', 'delta', 'mechanism', 'queries', 'consumer', 'block', 'refresh', 'unit']) -%}
+    {%- set request = {} -%}
+    {%- for key in ['epsilon', 'delta', 'mechanism', 'queries'] if dp.get(key) is not none -%}
+        {%- do request.update({key: dp[key]}) -%}
+    {%- endfor -%}
+    {%- do return(request) -%}
+{% endmacro %}
+
+{#- All that a release says of itself: its dp policy, the declared columns that bound it, and its SQL as written. -#}
+{% macro _dp_hash(node, policy) %}
+    {%- set columns = {} -%}
+    {%- for column in policy.columns -%}
+        {%- do columns.update({column.name: [column.role, column.get('domain'), column.get('bounds')]}) -%}
+    {%- endfor -%}
+    {%- do return(local_md5(tojson([veil._declared_policy(node).dp, columns], sort_keys=true) ~ node.raw_code)) -%}
+{% endmacro %}
+
+{#- Every query that is paid for is drawn in one place of the SQL, and nothing else is. -#}
+{% macro _drawn_once(request, subject) %}
+    {%- set drawn = modules.re.findall("veil_(?:laplace|gaussian|exponential|randomized_response)\\(\\s*'" ~ veil._release_id() ~ "'\\s*,\\s*'(\\w+)'", sql) -%}
+    {%- set problems = [] -%}
+    {%- for query in request.queries if query is mapping and query.get('mechanism') != 'threshold' and drawn.count(query.name) != 1 -%}
+        {%- do problems.append("query `" ~ query.name ~ "` is drawn in " ~ drawn.count(query.name)
+            ~ " places of its SQL, and its policy pays for one. " ~ ("Remove it from `dp.queries`, or draw it" if drawn.count(query.name) == 0
+            else "Draw it once in a CTE and read that, or declare a query for each")) -%}
+    {%- endfor -%}
+    {%- if problems -%}
+        {%- do veil._fail('release', problems, subject) -%}
+    {%- endif -%}
+{% endmacro %}

@@ -1,0 +1,296 @@
+"""The ledger through dbt: what reserves, what never debits, what is kept, and what a run says before its first model."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from harness import Project, Result, columns, rows
+
+BUDGETS: dict[str, Any] = {
+    "people": {"source": "people", "unit": "person", "epsilon": 1, "delta": 1e-6, "accounting": "sum"},
+}
+COUNT = """
+with counts as (select count(*) as n from {{ ref('people') }} as people)
+select {{ veil.dp_noise('counts.n') }} as n from counts
+"""
+
+
+def dp(epsilon: object, **more: object) -> dict[str, Any]:
+    query = {"name": "n", "l0": 1, "linf": 1}
+    policy = {"budget": "people", "epsilon": epsilon, "queries": [query]} | more
+    return {"materialized": "release", "meta": {"veil": {"audience": "internal", "dp": policy}}}
+
+
+def people(project: Project) -> None:
+    project.seed(
+        "people",
+        rows("person,age", *(f"p{i},{20 + i}" for i in range(40))),
+        columns=columns({"person": "unit", "age": "sensitive"}),
+    )
+
+
+def configure(project: Project, budgets: dict[str, Any] | None = None, **settings: Any) -> None:
+    start = {"on-run-start": ["{{ veil.plan() }}"]}
+    project.configure(vars={"veil__budgets": budgets or BUDGETS}, **(start | settings))
+
+
+def spent(project: Project) -> Decimal:
+    known = project.query("select 1 from duckdb_tables() where schema_name = 'veil' and table_name = 'ledger'")
+    if not known:
+        return Decimal(0)
+    return project.scalar(
+        "select coalesce(sum(epsilon), 0) from veil.ledger where event in ('reserve', 'refund', 'reset')"
+    )
+
+
+def events(project: Project, model: str) -> list[str]:
+    sql = f"select event from veil.ledger where model = 'model.consumer.{model}' order by seq"
+    return [event for (event,) in project.query(sql)]
+
+
+@pytest.fixture(scope="module")
+def built(shared_project: Project) -> tuple[Project, Result]:
+    """A project with one release of 0.4 by hand-written SQL, built once."""
+    people(shared_project)
+    shared_project.model("counted", COUNT, config=dp("0.4"), data_tests=["veil.released_is_settled"])
+    shared_project.model("reader", "select n from {{ ref('counted') }}")
+    configure(shared_project)
+    return shared_project, shared_project.dbt("build")
+
+
+def test_the_first_build_spends_and_says_so_before(built: tuple[Project, Result]) -> None:
+    project, result = built
+    assert result.success, result.text
+    plan = result.text.index("counted: epsilon 0.4, delta 0 of `people` (not released yet)")
+    assert plan < result.text.index("released ")
+    assert "budget `people` (sum): spent so far 0, this run 0.4, limit 1, left after 0.6" in result.text
+    assert events(project, "counted") == ["reserve", "settle"]
+    assert spent(project) == Decimal("0.4")
+    release, budget, seeded = project.query("select release_id, budget, seeded from veil.releases")[0]
+    assert (budget, seeded) == ("people", False)
+    assert project.scalar(f"select count(*) from veil.ledger where event = 'settle' and release_id = '{release}'") == 1
+    assert result.status("veil_released_is_settled_counted_") == "pass"
+    views = project.query("select budget, model, epsilon, releases, settled from main.veil__spend_by_model")
+    assert views == [("people", "model.consumer.counted", Decimal("0.4"), 1, 1)]
+    assert (project.folder / "target" / "veil_ledger_head.json").is_file()
+    assert -60 < project.scalar("select n from main.counted") - 40 < 60
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["build"],
+        ["run", "--full-refresh"],
+        ["run", "--empty"],
+        ["compile"],
+        ["docs", "generate"],
+        ["test"],
+        ["show", "--select", "reader"],
+    ],
+)
+def test_nothing_but_a_due_release_debits(built: tuple[Project, Result], command: list[str]) -> None:
+    project, _ = built
+    before = project.scalar("select n from main.counted")
+    result = project.dbt(*command)
+    assert result.success, result.text
+    if command[0] in ("build", "run"):
+        assert '"main"."counted", 0 spent' in result.text
+    assert spent(project) == Decimal("0.4")
+    assert project.scalar("select n from main.counted") == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show", "--select", "counted"],
+        ["show", "--inline", COUNT],
+        ["show", "--inline", "select veil_laplace('r', 'n', 1, 1.0) as x"],
+        ["run-operation", "draw"],
+        ["run", "--select", "plain"],
+        ["run", "--select", "viewed"],
+        ["run", "--select", "through_ephemeral"],
+    ],
+)
+def test_no_other_way_draws(built: tuple[Project, Result], command: list[str]) -> None:
+    project, _ = built
+    project.macro(
+        "draw", "{% macro draw() %}{% do run_query(\"select veil_laplace('r', 'n', 1, 1.0)\") %}{% endmacro %}"
+    )
+    raw = "select veil_laplace('{{ veil._release_id() }}', 'n', 1, 2.5) as x"
+    for name, kind in (("plain", "table"), ("viewed", "view"), ("ephemeral", "ephemeral")):
+        sql = raw if name == "plain" else COUNT
+        project.model(name, sql, config=dp("0.1") | {"materialized": kind})
+    project.model("through_ephemeral", "select * from {{ ref('ephemeral') }}")
+    try:
+        result = project.dbt(*command)
+    finally:
+        for name in ("plain", "viewed", "ephemeral", "through_ephemeral"):
+            for path in (project.folder / "models").glob(f"*{name}.*"):
+                path.unlink()
+        (project.folder / "macros" / "draw.sql").unlink()
+    assert not result.success
+    assert "holds no open reservation" in result.text or "must be `materialized: release`" in result.text
+    assert spent(project) == Decimal("0.4")
+
+
+def test_a_run_that_does_not_fit_is_refused_before_its_first_model(built: tuple[Project, Result]) -> None:
+    project, _ = built
+    for name in ("one", "two"):
+        project.model(name, COUNT, config=dp("0.4"))
+    before = project.query("select table_name from duckdb_tables() order by 1")
+    try:
+        refused = project.dbt("run")
+        assert not refused.success
+        assert "this run is refused before its first model" in refused.text
+        assert "Requested:  epsilon 0.4" in refused.text
+        assert "Remaining:  epsilon 0.2" in refused.text
+        assert "Spent:      0.4 by `counted`" in refused.text
+        assert spent(project) == Decimal("0.4")
+        assert project.query("select table_name from duckdb_tables() order by 1") == before
+
+        # Half of the plan fits. Without the hook every model is still checked by itself, also on retry.
+        assert project.dbt("run", "--select", "one").success
+        assert spent(project) == Decimal("0.8")
+        configure(project, **{"on-run-start": []})
+        late = project.dbt("run", "--select", "two", "reader")
+        assert late.status("two") == "error"
+        assert "Difference: epsilon 0.2" in late.message("two")
+        assert not project.dbt("retry").success
+        assert spent(project) == Decimal("0.8")
+    finally:
+        for name in ("one", "two"):
+            for path in (project.folder / "models").glob(f"*{name}.*"):
+                path.unlink()
+        configure(project)
+
+
+def test_a_limit_raised_in_yaml_needs_its_row(built: tuple[Project, Result]) -> None:
+    project, _ = built
+    configure(project, {"people": BUDGETS["people"] | {"epsilon": 2}})
+    project.model("more", COUNT, config=dp("0.5"))
+    refused = project.dbt("run", "--select", "more")
+    assert "a limit changes only by a row with a reason" in refused.text
+    done = project.dbt("run-operation", "veil.raise_limit", "--args", "{budget: people, because: 'the board agreed'}")
+    assert done.success, done.text
+    assert "limit of budget `people`: epsilon 1, delta 1E-6 -> epsilon 2, delta 1E-6" in done.text
+    granted = project.dbt("run", "--select", "more")
+    assert granted.success, granted.text
+    assert events(project, "more") == ["reserve", "settle"]
+
+    # A changed policy is due again; a dropped table and a renamed model are paid for again.
+    (project.folder / "models" / "more.sql").rename(project.folder / "models" / "renamed.sql")
+    project.properties("models", "more", config=dp("0.2"))
+    project.properties("models", "renamed", config=dp("0.2"))
+    (project.folder / "models" / "_models__more.yml").unlink()
+    before = spent(project)
+    renamed = project.dbt("run", "--select", "renamed")
+    assert renamed.success, renamed.text
+    assert spent(project) == before + Decimal("0.2")
+    project.properties("models", "renamed", config=dp("0.1"))
+    changed = project.dbt("run", "--select", "renamed")
+    assert "its policy or its SQL changed" in changed.text
+    assert spent(project) == before + Decimal("0.3")
+    verified = project.dbt("run-operation", "veil.verify_ledger")
+    assert "the ledger is whole" in verified.text
+    assert project.dbt("run-operation", "veil.export_head").success
+    assert project.dbt("run-operation", "veil.recover", "--args", "{because: 'nothing'}").success
+
+
+def test_the_status_shows_every_method_and_the_tests_watch_it(built: tuple[Project, Result]) -> None:
+    project, _ = built
+    project.model(
+        "watched",
+        "select 1 as x",
+        data_tests=["veil.budget_not_exceeded", "veil.ledger_intact"],
+    )
+    good = project.dbt("build", "--select", "veil__budget_status", "veil__ledger", "watched")
+    assert good.success, good.text
+    row = project.query(
+        "select scope, spent_sum, spent_zcdp, spent_pld, orphans, exceeded from main.veil__budget_status"
+    )
+    ((scope, total, zcdp, pld, orphans, exceeded),) = row
+    assert (scope, orphans, exceeded) == ("lifetime", 0, False)
+    assert total == spent(project)
+    assert float(total) >= pld > 0
+    assert zcdp > 0
+
+
+def test_a_model_that_fails_after_reading_stays_charged_and_is_shown(project: Project) -> None:
+    people(project)
+    fails = COUNT.replace("from counts", "from counts where error(n::varchar) is null")
+    project.model("broken", fails, config=dp("0.4"))
+    project.model("unbound", COUNT.replace("count(*)", "count(no_such_column)"), config=dp("0.4"))
+    configure(project)
+    project.dbt("seed")
+    failed = project.dbt("run")
+    assert not failed.success
+    assert "no_such_column" in failed.message("unbound")
+    # A mistake that binding finds costs nothing; what failed while it read is charged.
+    assert events(project, "unbound") == []
+    assert events(project, "broken") == ["reserve"]
+    assert spent(project) == Decimal("0.4")
+    again = project.dbt("run", "--select", "broken")
+    assert "orphan: `broken` reserved epsilon 0.4" in again.text
+    assert spent(project) == Decimal("0.8")
+    recovered = project.dbt("run-operation", "veil.recover", "--args", "{because: 'a bug'}")
+    assert recovered.text.count(": charged") == 2
+    assert spent(project) == Decimal("0.8")
+
+
+def test_policies_that_cannot_be_paid_for_are_refused_at_compile_time(project: Project) -> None:
+    people(project)
+    project.seed("visits", rows("person,fee", "p1,3"), columns=columns({"person": "unit", "fee": "sensitive"}))
+    query = {"name": "n", "l0": 1, "linf": 1}
+    wrong: dict[str, tuple[str, dict[str, Any], str]] = {
+        "typo": (COUNT, dp("0.1", budget="poeple"), "did you mean `people`?"),
+        "unnamed": (COUNT, dp("0.1", budget=None), "`dp.budget` is missing"),
+        "not_a_number": (COUNT, dp("much"), "`epsilon` must be a number"),
+        "nothing": (COUNT, dp(0), "`epsilon` must be a number"),
+        "no_sensitivity": (COUNT, dp("0.1", queries=[{"name": "n"}]), "without a sensitivity there is no noise"),
+        "shares": (
+            COUNT.replace("counts.n'", "counts.n', query='n'"),
+            dp("0.1", queries=[query | {"share": 0.7}, query | {"name": "m", "share": 0.7}]),
+            "add up to at most 1",
+        ),
+        "undeclared": (
+            COUNT.replace("counts.n'", "counts.n', query='m'"),
+            dp("0.1"),
+            "one of the queries that `dp.queries` declares",
+        ),
+        "other_size": (COUNT.replace("counts.n'", "counts.n', sensitivity=2"), dp("0.1"), "`sensitivity` is 2"),
+        "twice": (
+            COUNT.replace("as n from counts\n", "as n, " + "{{ veil.dp_noise('counts.n') }} as m from counts\n"),
+            dp("0.1"),
+            "drawn in 2 places",
+        ),
+        "never": ("select count(*) as n from {{ ref('people') }}", dp("0.1"), "drawn in 0 places"),
+        "unguarded": (COUNT.replace("'people'", "'visits'"), dp("0.1"), "no budget guards `visits`"),
+        "unknown_key": (COUNT, dp("0.1", epsilom=1), "has no key `epsilom`"),
+    }
+    for name, (sql, config, _) in wrong.items():
+        project.model(name, sql, config=config)
+    configure(project, **{"on-run-start": []})
+    project.dbt("seed")
+    result = project.dbt("run", "--exclude", "package:veil")
+    for name, (_, _, message) in wrong.items():
+        assert result.status(name) == "error", name
+        assert message in result.message(name), result.message(name)
+    assert spent(project) == 0
+    configure(project, {"people": BUDGETS["people"] | {"unit": "persom"}})
+    assert "`veil__budgets.people.unit` names `persom`" in project.dbt("run", "--select", "typo").text
+
+
+def test_a_seeded_run_is_marked(project: Project) -> None:
+    people(project)
+    project.model("counted", COUNT, config=dp("0.4"))
+    configure(project)
+    project.profile(config={"harness_noise": "off"})
+    assert project.dbt("build").success
+    assert project.scalar("select n from main.counted") == 40
+    assert project.query("select seeded, budget from veil.releases") == [(True, "people")]
+    refused = project.dbt("run-operation", "veil.publish", "--args", "{audience: internal, path: out.duckdb}")
+    assert "is marked seeded" in refused.text
+    assert not os.path.exists(project.folder / "out.duckdb")  # noqa: PTH110

@@ -1,4 +1,4 @@
-"""The ledger through dbt: what reserves, what never debits, what is kept, and what a run says before its first model."""
+"""The ledger through dbt: what reserves, what never debits, what is kept, what a run says before its first model."""
 
 from __future__ import annotations
 

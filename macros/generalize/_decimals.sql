@@ -4,7 +4,7 @@
     {%- set parts = [] -%}
     {%- for value in values -%}
         {%- set text = ('%.15f' | format(value)) if value is float and 'e' in value | string else value | string | trim -%}
-        {%- if value is boolean or not modules.re.fullmatch('[+-]?[0-9]+([.][0-9]+)?', text) -%}
+        {%- if value is boolean or not modules.re.fullmatch('[+-]?[0-9]+([.][0-9]+)?', text) or (value is float and text | float != value) -%}
             {%- do problems.append(veil._must_be(name, "made of plain numbers", value)) -%}
         {%- else -%}
             {%- set whole, fraction = (text.lstrip('+-') ~ '.').split('.')[:2] -%}
@@ -41,4 +41,11 @@
 
 {% macro duckdb___infinity() %}
     {%- do return("cast('infinity' as double)") -%}
+{% endmacro %}
+
+{#- True of NaN, infinity and numbers with so many digits that comparing them with a cut of this scale fails, with an error
+    that shows them. -#}
+{% macro _out_of_decimals(value, scale) %}
+    {%- set limit = "1e" ~ (38 - scale) -%}
+    {%- do return("not (" ~ value ~ " > -" ~ limit ~ " and " ~ value ~ " < " ~ limit ~ ")") -%}
 {% endmacro %}

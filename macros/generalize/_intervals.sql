@@ -30,7 +30,7 @@
         {%- endfor -%}
         {%- do levels.append(bins) -%}
     {%- endfor -%}
-    {%- do return({'levels': levels, 'whole': whole, 'top_level': levels | length + 1}) -%}
+    {%- do return({'levels': levels, 'whole': whole, 'scale': cuts.scale, 'top_level': levels | length + 1}) -%}
 {% endmacro %}
 
 {% macro _cuts_from_widths(spec, problems) %}
@@ -131,6 +131,9 @@
 {% macro _label_intervals(value, checked, level) %}
     {%- set bins = checked.levels[level - 1] -%}
     {%- set guards = [value ~ " <> floor(" ~ value ~ ")"] if checked.whole else [] -%}
+    {%- if checked.scale > 0 -%}
+        {%- do guards.append(veil._out_of_decimals(value, checked.scale)) -%}
+    {%- endif -%}
     {%- do guards.append(value ~ (" <= -" ~ veil._infinity() if bins[0].lower is none else " < " ~ bins[0].lower)) -%}
     {%- set branches = [] -%}
     {%- for bin in bins -%}

@@ -21,7 +21,7 @@
 
 {#- The lower edge of the bin around a multiple C of a step lies half a step below C; where the step holds an even
     number of the one before, C - step / 2 is itself a rounded value, whose own bin reaches further down. All is doubled
-    to stay whole, and 2.0 keeps small integer types from overflowing. -#}
+    to stay whole. -#}
 {% macro _label_rounding(value, checked, level) %}
     {%- set reach = namespace(doubled=0, before=0) -%}
     {%- for step in checked.steps[:level] -%}
@@ -30,10 +30,19 @@
         {%- set reach.before = step -%}
     {%- endfor -%}
     {%- set modulus = 2 * reach.before -%}
-    {%- set raised = "(2.0 * " ~ value ~ " + " ~ reach.doubled ~ ")" -%}
+    {%- set raised = "(2 * " ~ adapter.dispatch('_as_double', 'veil')(value) ~ " + " ~ reach.doubled ~ ")" -%}
     {%- set remainder = "mod(mod(" ~ raised ~ ", " ~ modulus ~ ") + " ~ modulus ~ ", " ~ modulus ~ ")" -%}
     {#- Beyond this, doubles are further apart than a half. -#}
-    {%- set guards = ["not (" ~ value ~ " > -1000000000000000 and " ~ value ~ " < 1000000000000000)"] -%}
-    {%- set rounded = "cast(0.5 * (" ~ raised ~ " - " ~ remainder ~ ") as " ~ dbt.type_bigint() ~ ")" -%}
+    {%- set guards = ["not (" ~ value ~ " > -1e15 and " ~ value ~ " < 1e15)"] -%}
+    {%- set rounded = "cast((" ~ raised ~ " - " ~ remainder ~ ") / 2 as " ~ dbt.type_bigint() ~ ")" -%}
     {%- do return({'guards': guards, 'otherwise': "cast(" ~ rounded ~ " as " ~ dbt.type_string() ~ ")"}) -%}
+{% endmacro %}
+
+{#- A type that holds every whole number below 1e15 and its double, so that no sum overflows with an error that shows it. -#}
+{% macro default___as_double(value) %}
+    {%- do return("cast(" ~ value ~ " as " ~ dbt.type_numeric() ~ ")") -%}
+{% endmacro %}
+
+{% macro duckdb___as_double(value) %}
+    {%- do return("cast(" ~ value ~ " as double)") -%}
 {% endmacro %}

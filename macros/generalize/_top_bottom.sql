@@ -27,7 +27,7 @@
             'top': veil._decimal_text(high[i], numbers.scale) if high else none,
         }) -%}
     {%- endfor -%}
-    {%- do return({'levels': levels, 'top_level': levels | length + 1}) -%}
+    {%- do return({'levels': levels, 'scale': numbers.scale, 'top_level': levels | length + 1}) -%}
 {% endmacro %}
 
 {% macro _label_top_bottom(value, checked, level) %}
@@ -39,6 +39,5 @@
     {%- if limits.top is not none -%}
         {%- do branches.append([value ~ " >= " ~ limits.top, veil._literal(limits.top ~ '+')]) -%}
     {%- endif -%}
-    {%- set guards = ["not (" ~ value ~ " > -" ~ veil._infinity() ~ " and " ~ value ~ " < " ~ veil._infinity() ~ ")"] -%}
-    {%- do return({'guards': guards, 'branches': branches, 'otherwise': "cast(" ~ value ~ " as " ~ dbt.type_string() ~ ")"}) -%}
+    {%- do return({'guards': [veil._out_of_decimals(value, checked.scale)], 'branches': branches, 'otherwise': "cast(" ~ value ~ " as " ~ dbt.type_string() ~ ")"}) -%}
 {% endmacro %}

@@ -38,9 +38,9 @@ case
     {%- for refusal in parts.get('refusals', []) %}
     when {{ refusal[0] }} then {{ veil._raise("column `" ~ column ~ "` " ~ refusal[1], value) }}
     {%- endfor %}
-    {%- if parts.get('guards') %}
-    when {{ parts.guards | join(' or ') }} then {{ unmapped }}
-    {%- endif %}
+    {%- for guard in parts.get('guards', []) %}
+    when {{ guard }} then {{ unmapped }}
+    {%- endfor %}
     {%- for condition, label in parts.get('branches', []) %}
     when {{ condition }} then {{ label }}
     {%- endfor %}

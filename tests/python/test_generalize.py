@@ -36,6 +36,8 @@ HIERARCHIES: dict[str, Any] = {
     },
     "salary": {"kind": "top_bottom", "bottom": [10, 20], "top": [90, 80]},
     "income": {"kind": "rounding", "to": [10, 100, 300]},
+    "fine": {"kind": "intervals", "cuts": [0, 0.123456789012], "open_above": True},
+    "capped": {"kind": "top_bottom", "top": 89.5},
     "town": {"kind": "lookup", "relation": "towns"},
     "rare": {"kind": "merge_rare", "relation": "areas", "column": "area", "minimum": 3},
     "extreme": {"kind": "merge_extremes", "relation": "areas", "column": "age", "minimum": "3"},
@@ -87,6 +89,19 @@ GOOD: dict[str, tuple[str, list[Any]]] = {
         ["[0.3,0.4)", "[0.6,0.7)", "[0.7,0.8)"],
     ),
     "steps_up": (case("share", 2, "0.49", "0.5"), ["[0,0.5)", "[0.5,1)"]),
+    "too_many_digits": (
+        case("share", 1, "9999999999::decimal(38, 28)", "0.3", on_unmapped="mark"),
+        ["<unmapped>", "[0.3,0.4)"],
+    ),
+    "too_many_digits_whole": (
+        case("fine", 1, "170141183460469231731687303715884105727::hugeint", "0", on_unmapped="mark"),
+        ["<unmapped>", "[0,0.123456789012)"],
+    ),
+    "many_digits_rounded": (case("income", 1, "44999.9999::decimal(38, 33)", "45"), ["45000", "50"]),
+    "many_digits_capped": (
+        case("capped", 1, "170141183460469231731687303715884105727::hugeint", "90", on_unmapped="mark"),
+        ["<unmapped>", "89.5+"],
+    ),
     "negative": (
         case("change", 1, "-21", "-20", "-11", "-10", "-1", "0", "10"),
         ["<-20", "-20 to -11", "-20 to -11", "-10 to -1", "-10 to -1", "0-9", "10+"],
@@ -278,6 +293,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
         ["with lowest < highest. Got: [60, 0]"],
     ),
     "widths_as_words": ("{'kind': 'intervals', 'widths': ['five'], 'range': [0, 60]}", ["plain numbers. Got: 'five'"]),
+    "cut_too_fine": ("{'kind': 'intervals', 'cuts': [0, 1e-20]}", ["`cuts` must be made of plain numbers. Got: 1e-20"]),
     "too_many_bins": ("{'kind': 'intervals', 'widths': [2], 'range': [0, 9000]}", ["more than 1000 bins"]),
     "cuts_and_widths": ("{'kind': 'intervals', 'widths': [5], 'cuts': [1, 2]}", ["give either `widths` with `range`"]),
     "overlap": (

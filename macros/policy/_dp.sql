@@ -1,7 +1,7 @@
 {#- The `dp` mapping of a policy, read and checked: every problem is added to `problems`, and nothing is run. What comes
     back says, for every figure, which mechanisms it takes, on what share of the budget, at what sensitivity. -#}
 
-{% macro _dp(dp, columns, problems) %}
+{% macro _dp(dp, columns, problems, node) %}
     {%- if dp is mapping and 'queries' in dp -%}
         {%- do return(dp) -%}
     {%- endif -%}
@@ -21,19 +21,24 @@
     {%- do plan.update({'epsilon': veil._dp_epsilon(declared, problems)}) -%}
     {%- do plan.update({'delta': veil._dp_delta(declared, plan, private, problems)}) -%}
     {%- do plan.update({'max_groups': veil._dp_max_groups(declared, plan, problems)}) -%}
-    {%- do plan.update({'key_source': veil._dp_key_source(declared, plan, columns, problems)}) -%}
+    {%- do plan.update({'key_source': veil._dp_key_source(declared, plan, columns, problems, node)}) -%}
     {%- if 'pre_threshold' in declared and not private -%}
         {%- do problems.append("`dp.pre_threshold` is for `keys: private`; public keys are all released") -%}
     {%- endif -%}
-    {%- do plan.update({'measures': veil._dp_measures(declared, plan, columns, problems)}) -%}
+    {%- do plan.update({'measures': veil._dp_measures(declared, plan, columns, problems, node)}) -%}
     {%- do plan.update(veil._dp_selection(declared, plan, private, problems)) -%}
     {%- do veil._dp_divide(plan, problems) -%}
+    {%- if declared.get('stable_because') is none -%}
+        {%- do veil._check_stable(node, plan.unit, problems, []) -%}
+    {%- else -%}
+        {%- do veil._text(declared.stable_because, 'dp.stable_because', problems) -%}
+    {%- endif -%}
     {%- do return(plan) -%}
 {% endmacro %}
 
 {% macro _dp_keys() %}
     {%- do return(['budget', 'epsilon', 'delta', 'unit', 'group_by', 'keys', 'max_groups', 'max_rows_per_group', 'mechanism',
-        'measures', 'people', 'pre_threshold', 'selection_share', 'refresh', 'purpose', 'consumer', 'block']) -%}
+        'measures', 'people', 'pre_threshold', 'selection_share', 'stable_because', 'refresh', 'consumer', 'block']) -%}
 {% endmacro %}
 
 {% macro _dp_types(columns) %}
@@ -131,7 +136,7 @@
 {% endmacro %}
 
 {#- Where the released groups come from: never from the data, unless a threshold stands before them. -#}
-{% macro _dp_key_source(declared, plan, columns, problems) %}
+{% macro _dp_key_source(declared, plan, columns, problems, node) %}
     {%- set keys = declared.get('keys') -%}
     {%- if not plan.group_by -%}
         {%- if keys is not none -%}
@@ -151,7 +156,7 @@
         {%- endfor -%}
         {%- do return({'kind': 'lists', 'lists': domains}) -%}
     {%- elif keys is string -%}
-        {%- do return({'kind': 'relation', 'node': veil._public_node(keys, 'dp.keys', problems)}) -%}
+        {%- do return({'kind': 'relation', 'node': veil._public_node(keys, 'dp.keys', problems, node)}) -%}
     {%- elif keys is mapping -%}
         {%- set lists = {} -%}
         {%- for name in plan.group_by -%}

@@ -1,7 +1,7 @@
 {#- The figures of a differentially private release. A figure is made of parts: each part is one mechanism, with its weight
     in the figure's budget and `linf`, the most that one person changes it by in one group. -#}
 
-{% macro _dp_measures(declared, plan, columns, problems) %}
+{% macro _dp_measures(declared, plan, columns, problems, node) %}
     {%- set measures = [] -%}
     {%- set given = declared.get('measures') -%}
     {%- if given is none or given is string or given is mapping or given is not sequence or not given -%}
@@ -10,7 +10,7 @@
         {%- do return([]) -%}
     {%- endif -%}
     {%- for one in given -%}
-        {%- do measures.append(veil._dp_measure(one, 'dp.measures[' ~ loop.index0 ~ ']', plan, columns, problems)) -%}
+        {%- do measures.append(veil._dp_measure(one, 'dp.measures[' ~ loop.index0 ~ ']', plan, columns, problems, node)) -%}
     {%- endfor -%}
     {%- set taken = plan.group_by | map('lower') | list -%}
     {%- for measure in measures if measure.name -%}
@@ -39,7 +39,7 @@
     }) -%}
 {% endmacro %}
 
-{% macro _dp_measure(given, where, plan, columns, problems) %}
+{% macro _dp_measure(given, where, plan, columns, problems, node) %}
     {%- set declared = veil._mapping(given, where, problems) -%}
     {%- set kinds = veil._dp_kinds() -%}
     {%- set name = veil._text(declared.name, where ~ '.name', problems) -%}
@@ -73,7 +73,7 @@
         {%- do veil._dp_bounds(measure, declared, where, columns, problems) -%}
     {%- endif -%}
     {%- if 'candidates' in allowed -%}
-        {%- do measure.update({'candidates': veil._dp_candidates(measure, declared, where, columns, problems)}) -%}
+        {%- do measure.update({'candidates': veil._dp_candidates(measure, declared, where, columns, problems, node)}) -%}
     {%- endif -%}
     {%- if declared.get('clip') is not none -%}
         {%- do measure.update({'clip': veil._dp_clip(declared.clip, where ~ '.clip', problems)}) -%}
@@ -191,7 +191,7 @@
 
 {#- The public values a quantile, a mode or a histogram may take: a range [from, to, step], a list, the policy's domain, or
     a public relation with a column of the measure's name for it. -#}
-{% macro _dp_candidates(measure, declared, where, columns, problems) %}
+{% macro _dp_candidates(measure, declared, where, columns, problems, node) %}
     {%- set name = where ~ '.candidates' -%}
     {%- set given = declared.get('candidates') -%}
     {%- set column = columns | selectattr('name', 'equalto', measure.column) | first | default({}) -%}
@@ -201,7 +201,7 @@
             ~ ("Write a range [from, to, step] or `{values: […]}`" if measure.kind == 'quantile' else "Write a list, `domain`, or `ref('…')`")) -%}
         {%- do return(none) -%}
     {%- elif given is string and measure.kind != 'quantile' -%}
-        {%- do return({'kind': 'relation', 'node': veil._public_node(given, name, problems)}) -%}
+        {%- do return({'kind': 'relation', 'node': veil._public_node(given, name, problems, node)}) -%}
     {%- elif measure.kind != 'quantile' -%}
         {%- do return({'kind': 'list', 'values': veil._dp_values(given, name, problems)}) -%}
     {%- elif given is mapping -%}

@@ -1,7 +1,7 @@
 {#- The node behind `ref('…')` or `source('…', '…')` written in YAML, if it is public: neither it nor anything it is built
     from has a unit among its columns. A list that was read off people's rows tells who is in them. -#}
 
-{% macro _public_node(text, where, problems) %}
+{% macro _public_node(text, where, problems, reader) %}
     {%- set found = modules.re.fullmatch("(ref|source)\\(\\s*['\"]([^'\"]+)['\"]\\s*(?:,\\s*['\"]([^'\"]+)['\"]\\s*)?\\)", text | trim) -%}
     {%- if not found -%}
         {%- do problems.append(veil._must_be(where, "`ref('…')` or `source('…', '…')`", text)) -%}
@@ -18,11 +18,12 @@
             {%- if private is not none -%}
                 {%- do problems.append("`" ~ where ~ "` must be public, and `" ~ node.name ~ "` is " ~ ("built from `" ~ private ~ "`, which holds people"
                     if private != node.name else "a relation of people") ~ ". Keep the list in a seed of its own") -%}
-            {%- elif node.unique_id not in model.depends_on.nodes -%}
+            {%- elif node.unique_id not in reader.depends_on.nodes -%}
                 {%- do problems.append("`" ~ where ~ "` names `" ~ node.name ~ "`, which dbt does not see from here. Add this line to the model's SQL:\n"
                     ~ "      -- depends_on: {{ " ~ text | trim ~ " }}") -%}
             {%- endif -%}
-            {%- do return(node) -%}
+            {%- do return({'name': node.name, 'resource_type': node.resource_type, 'package_name': node.package_name,
+                'source_name': node.get('source_name')}) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- do problems.append("`" ~ where ~ "` names " ~ text | trim ~ ", which is not in the project") -%}

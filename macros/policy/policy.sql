@@ -15,7 +15,7 @@
     {%- set problems = [] -%}
     {%- set inputs = veil._inputs(node, relation) -%}
     {%- set columns = veil._policy_columns(node, inputs, problems) -%}
-    {%- set policy = veil._read_policy(declared, columns, problems) -%}
+    {%- set policy = veil._read_policy(declared, columns, problems, node) -%}
     {%- if policy.dp is none and not policy.quasi_identifiers -%}
         {%- do problems.append("no column of its input has the role `quasi_identifier`, so k would count the whole table as one class") -%}
     {%- endif -%}
@@ -57,7 +57,7 @@
     }) -%}
 {% endmacro %}
 
-{% macro _read_policy(declared, columns, problems) %}
+{% macro _read_policy(declared, columns, problems, node) %}
     {%- set keys = veil._policy_keys() -%}
     {%- do veil._mapping(declared, 'meta.veil', problems, keys.keys() | list) -%}
     {%- set policy = veil._measure_policy(declared, columns, problems) -%}
@@ -69,7 +69,7 @@
     {%- endfor -%}
     {%- do policy.update(veil._policy_roles(columns, policy.unit, problems)) -%}
     {%- if policy.dp is not none -%}
-        {%- do policy.update({'dp': veil._dp(policy.dp, columns, problems)}) -%}
+        {%- do policy.update({'dp': veil._dp(policy.dp, columns, problems, node)}) -%}
     {%- else -%}
         {%- do veil._check_floor(policy, problems) -%}
         {%- do veil._check_levels(policy, problems) -%}

@@ -115,6 +115,10 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "top_k": (measuring(kind="top_k", column="note", k=3, candidates=["a", "b"]), ["`dp.measures.x.k` is 3"]),
     "pre_threshold": (GOOD | {"pre_threshold": 5}, ["`dp.pre_threshold` is for `keys: private`"]),
+    "limit": (
+        GOOD | {"input": "newest"},
+        ["`newest`, which it reads, has `order by … limit` and a window function", "not partitioned by `person`"],
+    ),
     "many": (
         {"epsilon": 0, "group_by": "region", "measures": [{"name": "x", "kind": "sum", "column": "note"}]},
         ["`dp.budget`", "`dp.epsilon`", "`dp.max_groups`", "`dp.keys`", "bounds` is missing", "must be numeric"],
@@ -134,13 +138,32 @@ def checked(shared_project: Project) -> Result:
     )
     project.seed("regions", rows("region", "n", "s"))
     project.model("regions_of_data", "select distinct region from {{ ref('visits') }}")
+    project.model(
+        "newest",
+        "select *, row_number() over (partition by region order by stay) as place from {{ ref('visits') }} "
+        "where stay > 0 order by stay limit 100 -- over () is fine here: limit 5",
+        columns=columns(ROLES | {"place": "other"}),
+    )
     for name, (dp, _) in CASES.items():
+        source = dp.pop("input", "visits")
         needs = "{{ ref('regions_of_data') }}" if "regions_of_data" in str(dp) else ""
         project.model(
             f"case_{name}",
-            f"{{{{ veil.dp_aggregate(ref('visits')) }}}}\n-- depends_on: {needs}",
+            f"{{{{ veil.dp_aggregate(ref('{source}')) }}}}\n-- depends_on: {needs}",
             config={"materialized": "release", "meta": {"veil": {"dp": dp}}},
         )
+    project.model(
+        "first_visits",
+        "select person, region, income, stay, note, max(stay) over w as longest, "
+        "row_number() over (partition by region, person order by stay) as place, 'limit 5' as said "
+        "from {{ ref('visits') }} window w as (partition by region, person)",
+        columns=columns(ROLES | {"longest": "other", "place": "other", "said": "other"}),
+    )
+    project.model(
+        "case_partitioned",
+        "{{ veil.dp_aggregate(ref('first_visits')) }}",
+        config={"materialized": "release", "meta": {"veil": {"dp": GOOD | {"epsilon": 0}}}},
+    )
     project.model("case_as_view", "{{ veil.dp_aggregate(ref('visits')) }}", config={"meta": {"veil": {"dp": GOOD}}})
     project.model(
         "case_as_table",
@@ -155,6 +178,11 @@ def test_a_wrong_policy_is_refused_with_every_problem(checked: Result, name: str
     message = checked.message(f"case_{name}")
     assert checked.status(f"case_{name}") == "error"
     assert [part for part in CASES[name][1] if part not in message] == [], message
+
+
+def test_windows_of_one_person_are_no_mistake(checked: Result) -> None:
+    assert "window function" not in checked.message("case_partitioned")
+    assert "`dp.epsilon`" in checked.message("case_partitioned")
 
 
 def test_only_a_release_may_be_noisy(checked: Result) -> None:

@@ -82,7 +82,7 @@ order by {{ veil._dp_list(plan, 'final') }}
 {%- endmacro %}
 
 {#- A mean is the middle of the bounds plus the noisy sum of distances from it over the noisy count (Li, Lyu, Su, Yang 2016,
-    section 2.5). A variance is the mean of squared distances less the square of the mean distance. Both are clamped to what
+    section 2.5.5). A variance is the mean of squared distances less the square of the mean distance. Both are clamped to what
     the bounds allow, and the interval lets each noisy number miss its own with a part of the 5 %. -#}
 {% macro _dp_moments(measure, groups, mechanisms) -%}
 {%- set name = measure.name -%}

@@ -21,20 +21,20 @@
 {% macro default__geo_cloak(spec) -%}
 {%- set quad = veil._helper_name('veil_quad', spec.columns) -%}
 {%- set corner = {} -%}
-{%- for name in ('x', 'y', 'side', 'low', 'high') -%}
+{%- for name in ('x', 'y', 'side', 'depth', 'low', 'high') -%}
     {%- do corner.update({name: veil._helper_name('veil_' ~ name, spec.columns)}) -%}
 {%- endfor -%}
 with {{ veil._geo_located(spec) }},
 {{ veil._geo_metres(spec) }},
 {{ veil._geo_square(spec) }},
-finest as (
+finest as materialized (
     select
         metres.*,
         {{ veil._geo_finest(spec) }} as {{ quad }}
     from metres
     cross join square
 ),
-occupied as (
+occupied as materialized (
     select
         finest.{{ quad }}.x as qx,
         finest.{{ quad }}.y as qy,
@@ -46,34 +46,51 @@ occupied as (
     where finest.{{ quad }} is not null
     group by all
 ),
-depths as (
-    select unnest(range({{ spec.depth + 1 }})) as depth
-),
--- people in each quadrant of each depth; the root has depth 0
-quadrants as (
+{{ veil._geo_levels(spec) }}
+-- true, or the query stops
+inside as materialized (
     select
-        depths.depth,
-        occupied.qx >> ({{ spec.depth }} - depths.depth) as qx,
-        occupied.qy >> ({{ spec.depth }} - depths.depth) as qy,
-        {{ "count(distinct occupied.unit_key)" if spec.unit is not none else "sum(occupied.row_count)" }} as people
-    from occupied
-    cross join depths
-    group by all
+        case
+            when {{ "true" if spec.invalid == 'suppress' else "count(*) = 0" }} then true
+            else error(
+                'veil.geo_cloak(): ' || count(*) || ' points lie outside the root. Declare a larger `extent`, '
+                || 'or release them as NULL, NULL with `invalid=''suppress''`.'
+            )
+        end as holds
+    from finest
+    where finest.{{ spec.metres }}.x is not null
+        and finest.{{ quad }} is null
 ),
-{{ veil._geo_chosen(spec) }},
-cloaked as (
+deepest as (
     select
         finest.*,
-        (square.west + chosen.qx * square.side / (1 << chosen.depth)) / 1000000.0 as {{ corner.x }},
-        (square.south + chosen.qy * square.side / (1 << chosen.depth)) / 1000000.0 as {{ corner.y }},
-        square.side / (1 << chosen.depth) / 1000000.0 as {{ corner.side }}
+        case
+            {%- for depth in range(spec.depth, -1, -1) %}
+            when level_{{ depth }}.qx is not null then {{ depth }}
+            {%- endfor %}
+        end as {{ corner.depth }}
     from finest
-    cross join square
     inner join inside
         on inside.holds
-    left join chosen
-        on finest.{{ quad }}.x = chosen.finest_x
-        and finest.{{ quad }}.y = chosen.finest_y
+    {%- for depth in range(spec.depth + 1) %}
+    left join level_{{ depth }}
+        on level_{{ depth }}.qx = finest.{{ quad }}.x >> {{ spec.depth - depth }}
+        and level_{{ depth }}.qy = finest.{{ quad }}.y >> {{ spec.depth - depth }}
+    {%- endfor %}
+),
+cloaked as (
+    select
+        deepest.*,
+        {%- for half, origin in {'x': 'west', 'y': 'south'}.items() %}
+        (
+            square.{{ origin }}
+            + (deepest.{{ quad }}.{{ half }} >> ({{ spec.depth }} - deepest.{{ corner.depth }}))
+            * (square.side / (1 << deepest.{{ corner.depth }}))
+        ) / 1000000.0 as {{ corner[half] }},
+        {%- endfor %}
+        square.side / (1 << deepest.{{ corner.depth }}) / 1000000.0 as {{ corner.side }}
+    from deepest
+    cross join square
 ),
 centred as (
     select
@@ -166,65 +183,38 @@ case
         end
 {%- endmacro %}
 
-{% macro _geo_chosen(spec) -%}
-{%- set finer = spec.depth ~ " - depths.depth" -%}
-{%- if spec.adaptive -%}
--- the fewest people in any child that holds somebody: a quadrant is split only if that is k or more
-splits as (
+{#- The quadrants that people may be released in, depth by depth and only within those of the depth above: with k people,
+    or in the adaptive variant those whose parent leaves no child with fewer. -#}
+{% macro _geo_levels(spec) -%}
+{%- set people = "count(distinct occupied.unit_key)" if spec.unit is not none else "sum(occupied.row_count)" -%}
+level_0 as materialized (
     select
-        quadrants.depth - 1 as depth,
-        quadrants.qx >> 1 as qx,
-        quadrants.qy >> 1 as qy,
-        min(quadrants.people) as smallest
-    from quadrants
-    where quadrants.depth > 0
-    group by all
+        0 as qx,
+        0 as qy,
+        {{ people }} as people
+    from occupied
+    having {{ people }} >= {{ spec.k }}
 ),
-{% endif -%}
-reached as (
-    select
-        cells.qx as finest_x,
-        cells.qy as finest_y,
-        {{ "min" if spec.adaptive else "max" }}(depths.depth) as depth
-    from (select distinct occupied.qx, occupied.qy from occupied) as cells
-    cross join depths
+{%- for depth in range(1, spec.depth + 1) %}
+{%- set shift = spec.depth - depth %}
+level_{{ depth }} as materialized (
+    select counted.*
+    from (
+        select
+            occupied.qx >> {{ shift }} as qx,
+            occupied.qy >> {{ shift }} as qy,
+            {{ people }} as people
+        from occupied
+        inner join level_{{ depth - 1 }} as parents
+            on parents.qx = occupied.qx >> {{ shift + 1 }}
+            and parents.qy = occupied.qy >> {{ shift + 1 }}
+        group by all
+    ) as counted
     {%- if spec.adaptive %}
-    left join splits
-        on splits.depth = depths.depth
-        and splits.qx = cells.qx >> ({{ finer }})
-        and splits.qy = cells.qy >> ({{ finer }})
-    where coalesce(splits.smallest, 0) < {{ spec.k }}
-        and (select roots.people from quadrants as roots where roots.depth = 0) >= {{ spec.k }}
+    qualify min(counted.people) over (partition by counted.qx >> 1, counted.qy >> 1) >= {{ spec.k }}
     {%- else %}
-    inner join quadrants
-        on quadrants.depth = depths.depth
-        and quadrants.qx = cells.qx >> ({{ finer }})
-        and quadrants.qy = cells.qy >> ({{ finer }})
-    where quadrants.people >= {{ spec.k }}
+    where counted.people >= {{ spec.k }}
     {%- endif %}
-    group by all
 ),
-chosen as (
-    select
-        reached.finest_x,
-        reached.finest_y,
-        reached.depth,
-        reached.finest_x >> ({{ spec.depth }} - reached.depth) as qx,
-        reached.finest_y >> ({{ spec.depth }} - reached.depth) as qy
-    from reached
-),
--- true, or the query stops
-inside as materialized (
-    select
-        case
-            when {{ "true" if spec.invalid == 'suppress' else "count(*) = 0" }} then true
-            else error(
-                'veil.geo_cloak(): ' || count(*) || ' points lie outside the root. Declare a larger `extent`, '
-                || 'or release them as NULL, NULL with `invalid=''suppress''`.'
-            )
-        end as holds
-    from finest
-    where finest.{{ spec.metres }}.x is not null
-        and finest.{{ veil._helper_name('veil_quad', spec.columns) }} is null
-)
+{%- endfor %}
 {%- endmacro %}

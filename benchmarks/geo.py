@@ -1,4 +1,4 @@
-"""Locations at size: seconds for masks and cloaks, the synthetic city's figures, and MaskMyPy's donut where it is there.
+"""Locations at size: seconds for masks and cloaks, the figures of a synthetic city, and MaskMyPy's donut beside them.
 
 python benchmarks/geo.py [rows]     the figures need VEIL_DATA, the folder with points/
 """

@@ -52,6 +52,10 @@
             'keys': ['relation', 'column', 'minimum', 'unit', 'ends', 'too_few'],
             'check': veil._check_merge_extremes, 'label': veil._label_lookup, 'types': ['number'],
         },
+        'cells': {
+            'keys': ['system', 'resolution', 'levels'],
+            'check': veil._check_cells, 'label': veil._label_cells, 'types': ['text'],
+        },
         'suppression': {
             'keys': [],
             'check': veil._check_suppression, 'label': none, 'types': [],

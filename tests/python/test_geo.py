@@ -51,6 +51,15 @@ MODELS = {
     "hexed": "veil.geo_hex(ref('towns'), resolution=5, cell_column='h3')",
     "rounded": "veil.geo_round(ref('towns'), decimals=1)",
     "suppressed": "veil.geo_donut(ref('bad'), minimum=500, maximum=500, null_island='reject', invalid='suppress')",
+    "map": "veil.geo_cells(ref('patients'), size=1000, k=3, unit='person', attributes={'age': {'hierarchy': "
+    "{'kind': 'intervals', 'widths': [10], 'range': [0, 120]}, 'level': 1}, 'job': 'keep', 'wage': 'swap'}, "
+    f"sensitive_column='diagnosis', l=2, {PLANE})",
+    "sweep": "veil.cell_sweep(ref('patients'), sizes=[1000, 8000], unit='person', sensitive_column='diagnosis', "
+    f"{PLANE})",
+    "guarded": f"veil.geo_sensitive_places(ref('visits'), ref('places'), radius=150, size=2000, {PLANE})",
+    "unplaced": f"veil.geo_sensitive_places(ref('visits'), ref('places'), radius=150, action='suppress', {PLANE})",
+    "fewer": f"veil.geo_sensitive_places(ref('visits'), ref('places'), radius=150, action='drop', {PLANE})",
+    "seen": "veil.unicity(ref('trips'), unit='person', point_columns=['cell', 'hour'], points=2, draws=20)",
     "hostile": "veil.geo_jitter(ref('hostile_input'), radius=10, x='select', y='a\"b', crs='plane:m', unit='Group')",
 }
 
@@ -107,18 +116,49 @@ REFUSED = {
         ["`max_reports` bounds the points of one person: name the column of the person in `unit`"],
     ),
     "no_noise": (f"veil.geo_planar_laplace(ref('homes'), epsilon=0, {PLANE})", ["`epsilon` must be"]),
+    "telling": (
+        f"veil.geo_sensitive_places(ref('visits'), ref('places'), radius=150, size=299, {PLANE})",
+        ["veil.geo_sensitive_places(): `size` must be at least twice the radius, or the cell tells the place. Got: 29"],
+    ),
+    "half_told": (
+        f"veil.geo_cells(ref('patients'), size=1000, k=1, l=2, attributes={{'age': 'swop'}}, {PLANE})",
+        ["`k` must be 2 or more. Got: 1", "`attributes.age` must be one of keep, swap. Got: 'swop'",
+         "`l` and `sensitive_column` go together: give both, or neither"],
+    ),
+    "no_sizes": (f"veil.cell_sweep(ref('patients'), sizes=[], {PLANE})", ["`sizes` must be a list of metres"]),
+    "no_points": (
+        "veil.unicity(ref('trips'), unit='person', point_columns=['cell', 'minute'], points=0)",
+        ["veil.unicity(): `points` must be between 1 and 100. Got: 0"],
+    ),
     "flat_hex": (f"veil.geo_hex(ref('homes'), resolution=8, {PLANE})", ["H3 cells lie on the Earth"]),
 }  # fmt: skip
+
+
+PATIENTS = (
+    # one cell of six, of which one has a job that nobody shares there; one of two people; one of three with one illness
+    *("p1,0.1,0.1,21,nurse,10,flu", "p2,0.2,0.2,22,nurse,20,cold", "p3,0.3,0.3,23,nurse,30,flu"),
+    *("p4,0.4,0.4,24,nurse,40,flu", "p4,0.5,0.5,24,nurse,50,flu", "p5,0.6,0.6,28,mayor,60,flu"),
+    *("p6,5.1,5.1,21,nurse,70,flu", "p7,5.2,5.2,21,nurse,80,cold"),
+    *("p8,2.1,0.1,31,cook,1,flu", "p9,2.2,0.2,32,cook,2,flu", "q1,2.3,0.3,33,cook,3,flu"),
+)
+TRIPS = ("a,home,1", "a,work,2", "a,work,2", "b,home,1", "b,work,2", "c,home,1", "c,work,2", "c,gym,3", "d,gym,3")
+
+
+def listed(lines: tuple[str, ...]) -> str:
+    rows = ([word if word[0].isdigit() else repr(word) for word in line.split(",")] for line in lines)
+    return ", ".join(f"({', '.join(row)})" for row in rows)
 
 
 def tables() -> dict[str, str]:
     homes = ", ".join(f"({n}, {x!r}::double, {y!r}::double)" for n, (x, y) in enumerate(HOMES.tolist()))
     probes = ", ".join(f"({x!r}::double, {y!r}::double)" for x, y in PROBES.tolist())
-    visits = ", ".join(f"('{person}', {x}, {y})" for person, x, y in (line.split(",") for line in VISITS))
     return {
         "homes": f"select * from (values {homes}) as t (id, x_km, y_km)",
         "probes": f"select * from (values {probes}) as t (x_km, y_km)",
-        "visits": f"select * from (values {visits}) as t (person, x_km, y_km)",
+        "visits": f"select * from (values {listed(VISITS)}) as t (person, x_km, y_km)",
+        "patients": f"select * from (values {listed(PATIENTS)}) as t (person, x_km, y_km, age, job, wage, diagnosis)",
+        "trips": f"select * from (values {listed(TRIPS)}) as t (person, cell, hour)",
+        "places": "select 6.1 as x_km, 2.0 as y_km, 'shelter' as kind",
         "same_place": "select 3.3 as x_km, 3.3 as y_km from range(5)",
         "on_borders": "select unnest([0.3, 0.6, 0.7, 0.29999, -0.1, -0.0001, 0]) as x_km, 0.05 as y_km",
         "regions": "select 'POLYGON((-9 -9, 9 -9, 9 9, -9 9, -9 -9))' as wkt",
@@ -145,6 +185,13 @@ def built(shared_project: Project) -> tuple[Project, Result]:
         {"veil.geo_linkage": {"name": "linkage_low", "arguments": {**linkage, "max_linkage": "0.9"}}},
         {"veil.geo_linkage": {"name": "linkage_high", "arguments": {**linkage, "max_linkage": 0.01}}},
     ]
+    seen = {"unit": "person", "point_columns": ["cell", "hour"], "points": 2, "draws": 20}
+    tests += [
+        {"veil.unicity": {"name": "unicity_low", "arguments": {**seen, "max_unicity": 0}}},
+        {"veil.unicity": {"name": "unicity_high", "arguments": {**seen, "max_unicity": 0.5}}},
+    ]
+    project.model("tested_trips", "select * from {{ ref('trips') }}", data_tests=tests[2:])
+    tests = tests[:2]
     project.model("tested", "select * from {{ ref('grid') }}", data_tests=tests)
     for name, call in MODELS.items():
         project.model(name, "{{ " + call + " }}")
@@ -355,3 +402,47 @@ def test_names_that_bite_come_out_as_they_went_in(built: tuple[Project, Result])
     assert built[0].query('select "Group", veil_located, veil_point, "with space" from hostile') == [
         (1, "x", "y", "o'hara")
     ]
+
+
+def test_the_map_keeps_classes_with_k_people_and_l_values(built: tuple[Project, Result]) -> None:
+    out = built[0].query("select person, x_km, y_km, age, job, diagnosis, cell_x, cell_y from map order by person")
+    # The mayor is one of a kind in the cell, the two of the far cell are too few, the three cooks share one diagnosis.
+    assert [row[0] for row in out] == ["p1", "p2", "p3", "p4", "p4"]
+    assert {row[1:5] + row[6:] for row in out} == {(0.5, 0.5, "20-29", "nurse", 0, 0)}
+
+
+def test_swapped_values_stay_in_their_cell(built: tuple[Project, Result]) -> None:
+    wages = [wage for (wage,) in built[0].query("select wage from map")]
+    assert set(wages) <= {10, 20, 30, 40, 50, 60}
+    assert len(set(wages)) == 5
+
+
+def test_the_sweep_shows_k_and_diversity_by_cell_size(built: tuple[Project, Result]) -> None:
+    out = built[0].query("select size_m, cells, row_count, k, l_distinct, l_entropy from sweep order by size_m")
+    # Eight of ten people have the flu, two a cold.
+    effective = np.exp(-0.8 * np.log(0.8) - 0.2 * np.log(0.2))
+    assert out == [(1000, 3, 11, 2, 1, 1), (8000, 1, 11, 10, 2, pytest.approx(effective))]
+
+
+def test_visits_near_a_sensitive_place_lose_their_detail(built: tuple[Project, Result]) -> None:
+    project = built[0]
+    near = {"g"}
+    moved = project.query(
+        "select person, g.x_km, g.y_km from guarded as g inner join visits as v using (person) "
+        "where person <> 'lone' and (g.x_km <> v.x_km or g.y_km <> v.y_km)"
+    )
+    assert moved == [("g", 7.0, 3.0)]
+    gone = project.query("select person from unplaced where x_km is null and y_km is null")
+    assert {person for (person,) in gone} == near
+    assert project.query("select count(*), count(*) filter (where person = 'g') from fewer") == [(14, 0)]
+
+
+def test_unicity_is_the_share_of_people_that_their_points_single_out(built: tuple[Project, Result]) -> None:
+    points, people, measured, unicity = built[0].query("select * from seen")[0]
+    # a and b were at the same two points, and d at one alone; of c's three pairs of points two hold the gym.
+    assert (points, people, measured) == (2, 4, 3)
+    assert 0 < unicity < 1 / 3 + 1e-9
+
+
+def test_the_unicity_test_catches_and_passes(built: tuple[Project, Result]) -> None:
+    assert (built[1].status("unicity_low"), built[1].status("unicity_high")) == ("fail", "pass")

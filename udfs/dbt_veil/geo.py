@@ -112,6 +112,7 @@ def udfs(session: Session) -> Sequence[Udf]:
         Udf("veil_geo_from_globe", _from_globe, (POINT, "VARCHAR"), POINT, sees_null=True),
         Udf("veil_geo_hex_centre", _hex_centre, ("VARCHAR",), POINT),
         Udf("veil_geo_hex_parent", _hex_parent, ("VARCHAR", "INTEGER"), "VARCHAR"),
+        Udf("veil_geo_hex_resolution", _hex_resolution, ("VARCHAR",), "INTEGER"),
         Udf("veil_geo_quadkey", _quadkey, ("DOUBLE", "DOUBLE", "INTEGER"), "VARCHAR"),
     ]
     return [replace(udf, function=_in_lasting_thread(udf.function)) for udf in family]
@@ -268,11 +269,16 @@ def _hex_centre(cells: Column) -> pa.Array:
 
 
 def _hex_parent(cells: Column, resolutions: Column) -> pa.Array:
-    codes = list(zip(cells.to_pylist(), resolutions.to_pylist(), strict=True))
-    bad = sum(not h3.is_valid_cell(cell) or h3.get_resolution(cell) < resolution for cell, resolution in codes)
-    if bad:
-        raise PlaceError(f"{bad} codes are no H3 cells of the resolution that is asked for, or of a finer one")
-    return pa.array([h3.cell_to_parent(cell, resolution) for cell, resolution in codes], pa.string())
+    """The cells around, NULL for what is no cell or is coarser already."""
+    codes = zip(cells.to_pylist(), resolutions.to_pylist(), strict=True)
+    parents = [h3.cell_to_parent(c, r) if h3.is_valid_cell(c) and h3.get_resolution(c) >= r else None for c, r in codes]
+    return pa.array(parents, pa.string())
+
+
+def _hex_resolution(cells: Column) -> pa.Array:
+    """The resolution of each cell, -1 for what is no cell."""
+    codes = cells.to_pylist()
+    return pa.array([h3.get_resolution(cell) if h3.is_valid_cell(cell) else -1 for cell in codes], pa.int32())
 
 
 def _quadkey(lon: Column, lat: Column, level: Column) -> pa.Array:

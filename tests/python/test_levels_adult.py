@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from dbt_veil.frequency import Table
+from dbt_veil.recoding import recode
 from dbt_veil.search import Policy, search
 from levels_reference import Case, criterion
 
@@ -106,3 +107,11 @@ def test_registry_by_discernibility() -> None:
         (3, 0, 1), (1, 1, 1), (2, 1, 0), (1, 3, 0), (1, 2, 1), (3, 1, 0),
     ]  # fmt: skip
     assert [r.score for r in answer.releases] == [995542, 1012348, 1188168, 1410431, 1601796, 1715954]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(("k", "granularity"), [(5, 0.96), (10, 0.944), (100, 0.848)])
+def test_adult_local_recoding(eight: Table, k: int, granularity: float) -> None:
+    recoding = recode(eight, Policy(k))
+    assert recoding.suppressed_people == 0
+    assert 1 - recoding.loss >= granularity

@@ -64,8 +64,8 @@ def recode(
 
     Args:
         table: the frequency table.
-        policy: what every class must satisfy; the last people, if they are no more than its suppression limit and
-            no node can take them, are left out.
+        policy: what every class must satisfy; the last rows are left out if no node takes them, and the people who
+            have one among them are no more than its suppression limit.
         least_share: share of all people that a round must take, unless it takes all that are left.
         min_level: lowest level by column.
         max_level: highest level by column.
@@ -125,11 +125,8 @@ class _Walk:
     def run(self) -> None:
         """Walk until nobody is left, then see to those whom no node took."""
         left = self._walk(np.arange(len(self.table.values)))
-        people = self.table.people_total
         while len(left):
-            kept = np.ones(len(self.table.values), dtype=bool)
-            kept[left] = False
-            if people - self.table.select(kept).people_total <= self.limit:
+            if self._part(left).people_total <= self.limit:
                 return
             node = self._node_for_all(left)
             if node is not None:
@@ -179,10 +176,13 @@ class _Walk:
             return kept
         return Judge(rest, self.policy).satisfied(rest.classes(node), kept, self.reference)
 
-    def _node_for_all(self, left: IntArray) -> Node | None:
+    def _part(self, tuples: IntArray) -> Table:
         inside = np.zeros(len(self.table.values), dtype=bool)
-        inside[left] = True
-        rest = self.table.select(inside)
+        inside[tuples] = True
+        return self.table.select(inside)
+
+    def _node_for_all(self, left: IntArray) -> Node | None:
+        rest = self._part(left)
         for node in self.order:
             kept = rest.classes(node).people >= self.policy.k
             if kept.all() and self._satisfied(rest, node, kept).all():

@@ -66,16 +66,18 @@
 
 {#- Makes the model that calls this depend on the relation that a hierarchy reads, at parse time. -#}
 {% macro _depend_on_lookup(name_or_mapping) %}
-    {%- set spec = veil._setting('hierarchies').get(name_or_mapping) if name_or_mapping is string else name_or_mapping -%}
+    {%- set declared = veil._setting('hierarchies') -%}
+    {%- set spec = (declared.get(name_or_mapping) if declared is mapping else none) if name_or_mapping is string else name_or_mapping -%}
     {%- if spec is mapping and spec.get('relation') -%}
         {%- do veil._lookup_relation(spec.get('relation'), []) -%}
     {%- endif -%}
 {% endmacro %}
 
-{#- The same for all that are declared: which of them a policy needs is known only when the YAML of its input can be
-    read, and then it is too late for dbt to order the run. -#}
+{#- The same for all lookups that are declared: which of them a policy needs is known only when the YAML of its input can
+    be read, and then it is too late for dbt to order the run. What is made from data reads the input, which is there. -#}
 {% macro _depend_on_lookups() %}
-    {%- for name in veil._setting('hierarchies') -%}
+    {%- set declared = veil._setting('hierarchies') -%}
+    {%- for name, spec in (declared.items() if declared is mapping else []) if spec is mapping and spec.get('kind') == 'lookup' -%}
         {%- do veil._depend_on_lookup(name) -%}
     {%- endfor -%}
 {% endmacro %}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from math import floor
 from typing import Any
 
 import pytest
@@ -272,6 +276,20 @@ FROM_DATA: dict[str, tuple[str, dict[str, str]]] = {
     ),
 }
 
+# name: (hierarchy, an expression of i from -1000 to 999)
+EVERY_VALUE = {
+    "age": ("age", "i"),
+    "change": ("change", "i"),
+    "share": ("share", "i / 1000.0"),
+    "exact_share": ("share", "(i / 1000.0)::decimal(9, 3)"),
+    "salary": ("salary", "i"),
+    "income": ("income", "i"),
+    "half_income": ("income", "i / 2"),
+    "zip": ("zip", "lpad((i + 1000)::varchar, 5, '0')"),
+    "day": ("day", "date '1970-01-01' + (i * 37)::integer"),
+    "moment": ("moment", "timestamp '1970-01-01' + to_minutes(i * 17)"),
+}
+
 # model: (what is asked, words of the message)
 REFUSED: dict[str, tuple[str, list[str]]] = {
     "unknown_name": (
@@ -449,6 +467,12 @@ def built(shared_project: Project) -> tuple[Project, Result]:
             "{{ veil.anonymize(ref('people')) }}",
             config={"materialized": "release", "meta": {"veil": policy | extra}},
         )
+    project.properties(
+        "seeds", "areas", columns=columns({"area": {"role": "quasi_identifier", "hierarchy": "rare"}, "age": "other"})
+    )
+    policy = {"k": 4, "below_floor_because": "a test", "audience": "internal", "levels": {"area": 1}}
+    config = {"materialized": "release", "meta": {"veil": policy}}
+    project.model("released_areas", "{{ veil.anonymize(ref('areas')) }}", config=config)
     hierarchies = {"zip": "text_zip", "padded": "zip", "age": "age", "seen": "day"}
     project.seed(
         "codes",
@@ -469,6 +493,10 @@ def built(shared_project: Project) -> tuple[Project, Result]:
     project.model("jobs_table", "{{ veil.hierarchy_table('job') }}")
     project.model("ages_table", "{{ veil.hierarchy_table('age', values=[7, 42]) }}")
     project.model("column_table", "{{ veil.hierarchy_table('age', ref('ages'), 'order') }}")
+    for name, (hierarchy, values) in EVERY_VALUE.items():
+        project.model(f"every_{name}_value", f"select {values} as x from range(-1000, 1000) as t (i)")
+        table = f"veil.hierarchy_table({hierarchy!r}, ref('every_{name}_value'), 'x', on_unmapped='suppress')"
+        project.model(f"every_{name}", f"{{{{ {table} }}}}")
     project.model("ages", 'select * from (values (7), (7), (null), (42)) as t ("order")')
     refs = " -- " + " ".join(f"{{{{ ref('{name}') }}}}" for name in ("towns", "broken", "nothing", "headless", "areas"))
     for name, (given, _) in REFUSED.items():
@@ -575,3 +603,53 @@ def test_types_that_a_hierarchy_cannot_label_are_refused_together(built: tuple[P
     )
     assert "hierarchy `age` is of kind `intervals`, which labels number columns" in message
     assert "hierarchy `day` is of kind `dates`, which labels date columns" in message
+
+
+def labels(project: Project, name: str) -> dict[str, list[str]]:
+    """``{value: [label of level 0, of level 1, …]}`` of one of EVERY_VALUE."""
+    found: dict[str, list[str]] = {}
+    for value, _, label in project.query(f"select value, level, label from every_{name} order by value, level"):
+        found.setdefault(value, []).append(label)
+    return found
+
+
+@pytest.mark.parametrize("name", EVERY_VALUE)
+def test_each_level_is_a_function_of_the_one_below(built: tuple[Project, Result], name: str) -> None:
+    project, _ = built
+    found = labels(project, name)
+    assert len(found) == 2000
+    assert len({len(of_value) for of_value in found.values()}) == 1
+    parents: dict[tuple[int, str], str] = {}
+    for of_value in found.values():
+        assert of_value[-1] == "*"
+        for level, (label, above) in enumerate(pairwise(of_value)):
+            assert label == "*" or parents.setdefault((level, label), above) == above
+
+
+@pytest.mark.parametrize("name", ["share", "exact_share"])
+def test_the_label_of_a_bin_holds_the_value(built: tuple[Project, Result], name: str) -> None:
+    project, _ = built
+    for value, of_value in labels(project, name).items():
+        for label in of_value[1:-1]:
+            if 0 <= Decimal(value) < 1:
+                lower, upper = label.strip("[)").split(",")
+                assert Decimal(lower) <= Decimal(value) < Decimal(upper)
+            else:
+                assert label == "*"
+
+
+@pytest.mark.parametrize("name", ["income", "half_income"])
+def test_rounding_rounds_what_is_rounded(built: tuple[Project, Result], name: str) -> None:
+    project, _ = built
+    for value, of_value in labels(project, name).items():
+        rounded = Fraction(value)
+        for step, label in zip((10, 100, 300), of_value[1:-1], strict=True):
+            rounded = floor(rounded / step + Fraction(1, 2)) * Fraction(step)
+            assert label == str(rounded)
+
+
+def test_a_release_can_merge_rare_values(built: tuple[Project, Result]) -> None:
+    project, result = built
+    assert result.status("released_areas") == "success", result.message("released_areas")
+    sizes = project.query("select area, count(*) from released_areas group by area order by area")
+    assert sizes == [("Other", 5), ("north", 5), ("south", 4)]

@@ -60,7 +60,8 @@ HAND = {
             partition by {", ".join(f'grid."{key}"' for key in KEYS)} order by pos) as carried
             from grid left join cv on {" and ".join(f'grid."{key}" is not distinct from cv."{key}"' for key in KEYS)}
             and cv.income = grid.income)
-        select max(t) from (select sum(abs(carried)) / ((select count(*) from g) - 1) as t from cum group by {QUOTED})""",
+        select max(t) from (
+            select sum(abs(carried)) / ((select count(*) from g) - 1) as t from cum group by {QUOTED})""",
     "beta": f"""
         with cv as (select {QUOTED}, occupation, count(*) as n from adult group by all),
         g as (select occupation, sum(n) / sum(sum(n)) over () as q from cv group by occupation),
@@ -105,7 +106,8 @@ def generalised(connection: duckdb.DuckDBPyConnection, data: Path, rows: int) ->
     (size,) = connection.execute("select count(*) from one").fetchone() or (0,)
     connection.execute(
         f"create table adult as select {', '.join(columns)}, occupation, "
-        f"(hash(one.rowid, r) % 1000)::integer as income from one {' '.join(joins)}, range({max(rows // size, 1)}) as t(r)"
+        f"(hash(one.rowid, r) % 1000)::integer as income "
+        f"from one {' '.join(joins)}, range({max(rows // size, 1)}) as t(r)"
     )
 
 
@@ -121,6 +123,11 @@ def timed(turns: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, 
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
+def running(connection: duckdb.DuckDBPyConnection, sql: str) -> Callable[[], object]:
+    """A call that runs the query and takes all its rows."""
+    return lambda: connection.execute(sql).fetchall()
+
+
 def peak_mb() -> int:
     """Largest memory of this process so far, in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -132,7 +139,9 @@ def against_hand(rows: int, data: Path, repeats: int) -> None:
         generalised(connection, data, rows)
         sql = compiled(Path(folder), MACROS)
         (count,) = connection.execute("select count(*) from adult").fetchone() or (0,)
-        print(f"\n{count:,} rows, 8 quasi-identifiers, load {os.getloadavg()[0]:.1f}, peak {peak_mb()} MB after loading")
+        print(
+            f"\n{count:,} rows, 8 quasi-identifiers, load {os.getloadavg()[0]:.1f}, peak {peak_mb()} MB after loading"
+        )
         print(f"{'measure':12} {'veil s':>8} {'hand s':>8} {'ratio':>6}  figure")
         for name in MACROS:
             ours = f"select {FIGURES[name]} from ({sql[name]})"
@@ -142,10 +151,7 @@ def against_hand(rows: int, data: Path, repeats: int) -> None:
             assert hand is not None
             assert abs(float(mine[0]) - float(hand[-1])) < 1e-9, (name, mine, hand)
             seconds = timed(
-                {
-                    "veil": lambda: connection.execute(ours).fetchall(),
-                    "hand": lambda: connection.execute(HAND[name]).fetchall(),
-                },
+                {"veil": running(connection, ours), "hand": running(connection, HAND[name])},
                 repeats,
             )
             print(
@@ -187,12 +193,10 @@ def growth(data: Path) -> None:
     ]:
         with duckdb.connect() as connection:
             connection.execute(
-                f"create table grown as select (hash(i) % {classes})::bigint as q, (hash(i + 1e9) % {values})::bigint as s "
-                f"from range({rows}) as t(i)"
+                f"create table grown as select (hash(i) % {classes})::bigint as q, "
+                f"(hash(i + 1e9) % {values})::bigint as s from range({rows}) as t(i)"
             )
-            seconds = timed(
-                {n: (lambda text=text: connection.execute(text).fetchall()) for n, text in sql.items()}, 1
-            )
+            seconds = timed({n: (lambda text=text: connection.execute(text).fetchall()) for n, text in sql.items()}, 1)
         print(f"{rows:12,} {classes:8,} {values:7,} " + " ".join(f"{seconds[name]:10.3f}" for name in calls))
 
 
@@ -236,7 +240,7 @@ def against_pycanon(data: Path, python: str) -> None:
         for line in done.stdout.splitlines():
             name, seconds, figure = line.split("|")
             ours = f"select {calls[name][0]} from ({sql[name]})"
-            mine = timed({"veil": lambda: connection.execute(ours).fetchall()}, 5)["veil"]
+            mine = timed({"veil": running(connection, ours)}, 5)["veil"]
             (found,) = connection.execute(ours).fetchone() or (None,)
             print(f"{name:12} {mine:8.3f} {float(seconds):10.2f} {float(seconds) / mine:7.0f}  {found} / {figure}")
 

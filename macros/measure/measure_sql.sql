@@ -32,6 +32,10 @@
 {% endmacro %}
 
 {% macro default__measure_sql(spec, requests, policy) -%}
+{{ veil._measured_sql(spec, requests, policy.sensitive or []) }}
+{%- endmacro %}
+
+{% macro _measured_sql(spec, requests, all_sensitive) -%}
 with
 {{ veil._counted(spec) }},
 {{ veil._classes(spec) }},
@@ -56,6 +60,7 @@ summary{{ id }} as (
 select
     class_summary.classes,
     class_summary.k,
+    class_summary.unique_people,
     totals.people,
     totals.row_count
     {%- for request in requests %},
@@ -65,14 +70,19 @@ select
 from class_summary
 cross join totals
 {%- for request in requests %}
-cross join {{ "(" ~ veil._joint_sql(spec, request, policy, "_" ~ loop.index) ~ ") as " if request.joint }}summary_{{ loop.index }}
+cross join {{ "(" ~ veil._joint_sql(spec, request, all_sensitive, "_" ~ loop.index) ~ ") as " if request.joint }}summary_{{ loop.index }}
 {%- endfor %}
 {%- endmacro %}
 
+{#- The worst class's figure, and how many classes break the request; 0 where it has no threshold. -#}
 {% macro _worst_sql(request, source, id) -%}
 select
         {{ request.worst }}({{ source }}.measured) as measured{{ id }},
+        {%- if request.threshold is none %}
+        0 as failing{{ id }}
+        {%- else %}
         coalesce(sum(case when {{ veil._fails(request, source) }} then 1 else 0 end), 0) as failing{{ id }}
+        {%- endif %}
     from {{ source }}
 {%- endmacro %}
 
@@ -84,9 +94,9 @@ select
 {% endmacro %}
 
 {#- With the other sensitive columns among the quasi-identifiers. -#}
-{% macro _joint_sql(spec, request, policy, id) -%}
+{% macro _joint_sql(spec, request, all_sensitive, id) -%}
     {%- set problems = [] -%}
-    {%- set others = policy.sensitive | reject('equalto', request.column) | list -%}
+    {%- set others = all_sensitive | reject('equalto', request.column) | list -%}
     {%- set joint = veil._spec(
         spec.relation, spec.quasi_identifiers + others, problems, [request.column], spec.unit, spec.nulls, spec.marker
     ) -%}

@@ -93,6 +93,7 @@ def built(shared_project: Project) -> tuple[Project, Result]:
         "class_list",
         "{{ veil.classes(ref('visits'), ['zip'], unit='person') }}",
     )
+    project.model("value_list", "{{ veil.class_values(ref('visits'), ['zip'], 'person') }}")
     project.model("hostile_classes", f"{{{{ veil.classes(ref('hostile'), {HOSTILE!r}) }}}}")
     project.model("measured", "{{ veil.k_anonymity(ref('starred'), ['a', 'b'], suppressed_marker='*') }}")
     assert (build := project.dbt("build", "--exclude-resource-type", "test")).success, build.text
@@ -147,6 +148,12 @@ def test_values_are_shown_where_asked_for(built: tuple[Project, Result]) -> None
 def test_classes_count_people_and_a_row_without_a_person_counts_for_nobody(built: tuple[Project, Result]) -> None:
     project, _ = built
     assert project.query("select * from class_list order by zip") == [("1", 1, 3), ("2", 2, 2), ("3", 1, 2)]
+
+
+def test_class_values_count_people_and_rows_of_each_value(built: tuple[Project, Result]) -> None:
+    project, _ = built
+    counts = [("1", "a", 3, 3), ("2", "b", 1, 1), ("2", "c", 1, 1), ("3", "d", 1, 1), ("3", None, 1, 1)]
+    assert project.query("select * from value_list order by zip, person") == counts
 
 
 def test_helper_columns_give_way_to_columns_of_the_same_name(built: tuple[Project, Result]) -> None:

@@ -19,6 +19,10 @@ drawn as materialized (
     select
         {{ rows }}.*,
         veil_geo_{{ law }}{{ "_sticky" if spec.sticky }}(
+            {%- if spec.query %}
+            '{{ veil._release_id() }}',
+            '{{ spec.query }}',
+            {%- endif %}
             {{ rows }}.{{ spec.located }}.lon,
             {{ rows }}.{{ spec.located }}.lat,
             plane.name,

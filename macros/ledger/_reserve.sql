@@ -118,7 +118,7 @@
 
 {#- Every query that is paid for is drawn in one place of the SQL, and nothing else is. -#}
 {% macro _drawn_once(request, subject) %}
-    {%- set drawn = modules.re.findall("veil_(?:laplace|gaussian|exponential|randomized_response)\\(\\s*'" ~ veil._release_id() ~ "'\\s*,\\s*'(\\w+)'", sql) -%}
+    {%- set drawn = modules.re.findall("veil_(?:laplace|gaussian|exponential|randomized_response|geo_planar_laplace(?:_sticky)?)\\(\\s*'" ~ veil._release_id() ~ "'\\s*,\\s*'(\\w+)'", sql) -%}
     {%- set problems = [] -%}
     {%- for query in request.queries if query is mapping and query.get('mechanism') != 'threshold' and drawn.count(query.name) != 1 -%}
         {%- do problems.append("query `" ~ query.name ~ "` is drawn in " ~ drawn.count(query.name)

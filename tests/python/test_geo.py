@@ -41,7 +41,8 @@ MODELS = {
     "sticky": f"veil.geo_donut(ref('visits'), minimum=100, maximum=300, unit='person', sticky=true, {PLANE})",
     "sticky_again": f"veil.geo_donut(ref('visits'), minimum=100, maximum=300, unit='person', sticky='true', {PLANE})",
     "sticky_wider": f"veil.geo_donut(ref('visits'), minimum=100, maximum=301, unit='person', sticky=true, {PLANE})",
-    "bounded": f"veil.geo_planar_laplace(ref('visits'), epsilon=5, max_reports=2, unit='person', {PLANE})",
+    "bounded": "veil.geo_planar_laplace(ref('visits'), epsilon=5, max_reports=2, unit='person', "
+    f"unaccounted_because='invented points', {PLANE})",
     "argued": "veil.geo_jitter(ref('visits'), radius=50, unit='person', independent_because='only for one drawing', "
     f"{PLANE})",
     "kept_inside": f"veil.geo_gaussian(ref('homes'), sigma=900, within=ref('regions'), {PLANE})",
@@ -112,8 +113,12 @@ REFUSED = {
         ["`sticky` draws once for each person and place: name the column of the person in `unit`"],
     ),
     "unbounded": (
-        f"veil.geo_planar_laplace(ref('homes'), epsilon=5, max_reports=3, {PLANE})",
+        f"veil.geo_planar_laplace(ref('homes'), epsilon=5, max_reports=3, unaccounted_because='invented', {PLANE})",
         ["`max_reports` bounds the points of one person: name the column of the person in `unit`"],
+    ),
+    "unpaid": (
+        f"veil.geo_planar_laplace(ref('homes'), epsilon=5, {PLANE})",
+        ["veil.geo_planar_laplace(): planar Laplace noise is charged to a budget: set `materialized: release`"],
     ),
     "no_noise": (f"veil.geo_planar_laplace(ref('homes'), epsilon=0, {PLANE})", ["`epsilon` must be"]),
     "telling": (

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from dbt_veil import geo_attack, geo_masks, geo_plane
+from dbt_veil import geo_attack, geo_masks, geo_plane, noise
 from dbt_veil.geo_masks import Law
 from dbt_veil.geo_plane import REASONS, Extent, Floats, PlaceError
-from dbt_veil.keys import keyring_source
+from dbt_veil.keys import Keyring, keyring_source
 from dbt_veil.udf import Session, Udf
 
 POINT = "STRUCT(x DOUBLE, y DOUBLE)"
@@ -41,7 +41,14 @@ _LAWS: Mapping[str, Callable[..., Law]] = {
     "donut": geo_masks.donut,
     "planar_laplace": geo_masks.planar_laplace,
 }
-_PARAMETERS = {"jitter": 1, "gaussian": 1, "donut": 2, "planar_laplace": 2}
+_PARAMETERS = {
+    "jitter": ("radius",),
+    "gaussian": ("sigma",),
+    "donut": ("minimum", "maximum"),
+    "planar_laplace": ("epsilon", "snap"),
+}
+CHARGED = ("planar_laplace",)
+"""The laws that a budget pays for. Their functions take the release and the query, and draw only what was reserved."""
 
 Column = Any
 """A ``pyarrow.ChunkedArray``; pyarrow has no types to check against."""
@@ -55,37 +62,12 @@ def udfs(session: Session) -> Sequence[Udf]:
         return pa.array([_remember_region(regions, wkts) for wkts in texts.to_pylist()])
 
     keyring = keyring_source(session.config)
-
-    def mask(name: str, sticky: bool) -> Udf:
-        common, own = (7 if sticky else 5), _PARAMETERS[name]
-
-        def draw(lon: Column, lat: Column, plane: Column, crs: Column, within: Column, *others: Column) -> pa.Array:
-            x, y, area, handle = _floats(lon), _floats(lat), _constant(plane), _constant(within)
-            parameters = [float(_constant(column)) for column in others[common - 5 :]]
-            uniforms: geo_masks.Uniforms = geo_masks.fresh
-            if sticky:
-                tokens = geo_masks.place_tokens(_units(others[0], x), x, y, area, float(_constant(others[1])))
-                key = keyring().current.subkey("geo", "sticky")
-                uniforms = geo_masks.keyed(key, json.dumps([name, parameters, others[1][0].as_py(), handle]), tokens)
-            law = _LAWS[name](*parameters)
-            region = regions[handle] if handle else None
-            return _points(
-                *geo_masks.mask_points(x, y, crs=_constant(crs), plane=area, law=law, uniforms=uniforms, region=region)
-            )
-
-        return Udf(
-            f"veil_geo_{name}_sticky" if sticky else f"veil_geo_{name}",
-            _with_arity(draw, common + own),
-            (
-                *("DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR", "VARCHAR"),
-                *(("VARCHAR", "DOUBLE") if sticky else ()),
-                *["DOUBLE"] * own,
-            ),
-            POINT,
-            volatile=True,
-            sees_null=True,
-        )
-
+    masks = [
+        _mask(session, regions, keyring, name, sticky=sticky, paid=paid)
+        for name in _LAWS
+        for sticky in (False, True)
+        for paid in ((False, True) if name in CHARGED else (False,))
+    ]
     family = [
         Udf("veil_geo_locate", _locate, ("DOUBLE", "DOUBLE", "VARCHAR"), LOCATED, sees_null=True),
         Udf(
@@ -99,7 +81,7 @@ def udfs(session: Session) -> Sequence[Udf]:
         Udf("veil_geo_project", _project, ("DOUBLE", "DOUBLE", "VARCHAR"), POINT, sees_null=True),
         Udf("veil_geo_unproject", _unproject, ("DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR"), POINT, sees_null=True),
         Udf("veil_geo_region", region, ("VARCHAR[]",), "VARCHAR", volatile=True, sees_null=True),
-        *(mask(name, sticky) for name in _LAWS for sticky in (False, True)),
+        *masks,
         Udf(
             "veil_geo_attack",
             _attack,
@@ -116,6 +98,60 @@ def udfs(session: Session) -> Sequence[Udf]:
         Udf("veil_geo_quadkey", _quadkey, ("DOUBLE", "DOUBLE", "INTEGER"), "VARCHAR"),
     ]
     return [replace(udf, function=_in_lasting_thread(udf.function)) for udf in family]
+
+
+def _mask(
+    session: Session,
+    regions: Mapping[str, shapely.Geometry],
+    keyring: Callable[[], Keyring],
+    name: str,
+    *,
+    sticky: bool,
+    paid: bool,
+) -> Udf:
+    """The function of one law: from a release's reservation or not, with fresh draws or sticky ones."""
+    types = {
+        **({"release": "VARCHAR", "query": "VARCHAR"} if paid else {}),
+        **{"lon": "DOUBLE", "lat": "DOUBLE", "plane": "VARCHAR", "crs": "VARCHAR", "within": "VARCHAR"},
+        **({"unit": "VARCHAR", "place": "DOUBLE"} if sticky else {}),
+        **dict.fromkeys(_PARAMETERS[name], "DOUBLE"),
+    }
+
+    def draw(*columns: Column) -> pa.Array:
+        given = dict(zip(types, columns, strict=True))
+        parameters = [float(_constant(given[parameter])) for parameter in _PARAMETERS[name]]
+        if paid:
+            # Reserved is the scale in kilometres; the law is told its inverse, an epsilon a kilometre.
+            noise.reserved(session, name, given["release"], given["query"], pa.array(1.0 / _floats(given["epsilon"])))
+        lon, lat = _floats(given["lon"]), _floats(given["lat"])
+        plane, handle = _constant(given["plane"]), _constant(given["within"])
+        uniforms: geo_masks.Uniforms = geo_masks.fresh
+        if sticky:
+            place = float(_constant(given["place"]))
+            tokens = geo_masks.place_tokens(_units(given["unit"], lon), lon, lat, plane, place)
+            key = keyring().current.subkey("geo", "sticky")
+            uniforms = geo_masks.keyed(key, json.dumps([name, parameters, place, handle]), tokens)
+        return _points(
+            *geo_masks.mask_points(
+                lon,
+                lat,
+                crs=_constant(given["crs"]),
+                plane=plane,
+                law=_LAWS[name](*parameters),
+                uniforms=uniforms,
+                region=regions[handle] if handle else None,
+            )
+        )
+
+    charged = "_unaccounted" if name in CHARGED and not paid else ""
+    return Udf(
+        f"veil_geo_{name}{charged}{'_sticky' if sticky else ''}",
+        _with_arity(draw, len(types)),
+        tuple(types.values()),
+        POINT,
+        volatile=True,
+        sees_null=True,
+    )
 
 
 def quadkeys(lon: Floats, lat: Floats, level: int) -> list[str]:

@@ -43,8 +43,8 @@ EPSILON_STEP = Decimal("1e-12")
 DELTA_STEP = Decimal("1e-30")
 LARGEST_EPSILON = 100
 LARGEST_SCALE = float(2**56)
-KINDS = ("laplace", "gaussian", "exponential", "randomized_response", "threshold")
-QUERY_KEYS = ("name", "mechanism", "share", "delta", "l0", "linf", "l1", "l2", "monotone", "categories")
+KINDS = ("laplace", "gaussian", "exponential", "randomized_response", "planar_laplace", "threshold")
+QUERY_KEYS = ("name", "mechanism", "share", "delta", "l0", "linf", "l1", "l2", "monotone", "categories", "reports")
 REQUEST_KEYS = ("epsilon", "delta", "mechanism", "queries")
 
 
@@ -209,7 +209,8 @@ class Mechanism:
         kind: one of :data:`KINDS`; ``threshold`` draws no noise, it is the delta spent on choosing private keys.
         epsilon: what is charged, in whole steps of 1e-12.
         delta: what is charged.
-        scale: b, sigma or the Gumbel scale in steps of the grid; the probability of truth for randomized response.
+        scale: b, sigma or the Gumbel scale in steps of the grid; the probability of truth for randomized response;
+            kilometres for planar Laplace, whose epsilon is that of all a person's reports a kilometre.
         l0: number of values that one unit changes, if declared.
         linf: largest change of one value, if declared.
         sensitivity: L1 for Laplace, L2 for Gaussian, of the utility for the exponential mechanism.
@@ -255,10 +256,11 @@ def resolve(request: Mapping[str, Any]) -> tuple[list[Mechanism], list[str]]:
 
     Args:
         request: ``{epsilon, delta, mechanism, queries}``; a query is ``{name, mechanism, share, delta, l0, linf, l1,
-            l2, monotone, categories}``. ``share`` is the query's part of epsilon (default: an equal part of what the
-            others leave). ``delta`` is an amount of its own; the Gaussian queries without one part the rest by their
-            shares. Sensitivities count steps of the grid: Laplace wants ``l1`` or ``l0`` and ``linf``, Gaussian
-            ``l0`` and ``linf`` or ``l2``, the exponential mechanism ``linf`` (largest change of a utility).
+            l2, monotone, categories, reports}``. ``share`` is the query's part of epsilon (default: an equal part of
+            what the others leave). ``delta`` is an amount of its own; the Gaussian queries without one part the rest
+            by their shares. Sensitivities count steps of the grid: Laplace wants ``l1`` or ``l0`` and ``linf``,
+            Gaussian ``l0`` and ``linf`` or ``l2``, the exponential mechanism ``linf`` (largest change of a utility),
+            and planar Laplace ``reports``.
     """
     problems: list[str] = []
     _unknown(request, REQUEST_KEYS, "dp", problems)
@@ -367,7 +369,7 @@ def _mechanism(
     if kind == "gaussian" and delta == 0:
         problems.append(f"`delta` of {where} must be above 0 for gaussian noise; name one or use laplace")
     sizes: dict[str, int | None] = {}
-    for key in ("l0", "linf", "l1", "categories"):
+    for key in ("l0", "linf", "l1", "categories", "reports"):
         if query.get(key) is not None:
             sizes[key] = whole(query[key])
             if sizes[key] is None or not 0 < cast(int, sizes[key]) <= 2**100:
@@ -384,6 +386,12 @@ def _mechanism(
     if both and l1 is not None and l1 < cast(int, l0) * cast(int, linf):
         problems.append(f"`l1` of {where} is below `l0` times `linf`; leave one of them away")
         return None
+    if kind == "planar_laplace":
+        reports = sizes.get("reports")
+        if reports is None:
+            problems.append(f"{where} needs `reports`: how many points of one person are released at most")
+            return None
+        return Mechanism(str(name), kind, epsilon, delta, reports / float(epsilon), reports, 1, 1.0)
     if kind == "laplace":
         if not both and l1 is None:
             problems.append(f"{where} needs `l1`, or `l0` and `linf`: without a sensitivity there is no noise")
@@ -570,7 +578,7 @@ def udfs(session: Session) -> Sequence[Udf]:
             ids: pa.ChunkedArray, queries: pa.ChunkedArray, values: pa.ChunkedArray, scales: pa.ChunkedArray
         ) -> Any:
             noise = np.zeros(len(values), dtype=np.int64)
-            for rows, mechanism in _reserved(session, kind, ids, queries, scales):
+            for rows, mechanism in reserved(session, kind, ids, queries, scales):
                 noise[rows] = draw(mechanism.scale, len(rows))
             return _add(values, noise)
 
@@ -579,7 +587,7 @@ def udfs(session: Session) -> Sequence[Udf]:
     def choose(ids: pa.ChunkedArray, queries: pa.ChunkedArray, lists: pa.ChunkedArray, scales: pa.ChunkedArray) -> Any:
         utilities = lists.to_pylist()
         chosen = np.zeros(len(utilities), dtype=np.int64)
-        for rows, mechanism in _reserved(session, "exponential", ids, queries, scales):
+        for rows, mechanism in reserved(session, "exponential", ids, queries, scales):
             for row in rows:
                 scores = utilities[row]
                 if not scores:
@@ -597,7 +605,7 @@ def udfs(session: Session) -> Sequence[Udf]:
     ) -> Any:
         truth = np.asarray(pc.fill_null(values, -1).to_numpy(), dtype=np.int64)
         answers = np.zeros(len(truth), dtype=np.int64)
-        for rows, mechanism in _reserved(session, "randomized_response", ids, queries, epsilons):
+        for rows, mechanism in reserved(session, "randomized_response", ids, queries, epsilons):
             count = cast(int, mechanism.categories)
             if pc.any(pc.not_equal(pc.fill_null(categories.take(pa.array(rows)), -1), count)).as_py():
                 raise ValueError("veil_randomized_response(): `categories` must be the reserved number")
@@ -628,7 +636,7 @@ def plan(request: str) -> str:
     return json.dumps({"problems": problems, "queries": [mechanism.row() for mechanism in mechanisms]})
 
 
-def _reserved(
+def reserved(
     session: Session, kind: str, ids: pa.ChunkedArray, queries: pa.ChunkedArray, scales: pa.ChunkedArray
 ) -> list[tuple[npt.NDArray[np.intp], Mechanism]]:
     """Rows by mechanism, after the check that each was reserved in this process with exactly this scale.

@@ -7,6 +7,7 @@
     {%- if not execute -%}
         {%- do return('') -%}
     {%- endif -%}
+    {%- do veil._require_udf('geo_planar_laplace', 'veil_geo_planar_laplace') -%}
     {%- set problems = [] -%}
     {%- set paid = config.get('materialized') == 'release' -%}
     {%- set asked = veil._geo_reserved(relation, epsilon, max_reports, query, kwargs, problems) if paid

@@ -17,7 +17,11 @@
     {%- do return(adapter.dispatch('microaggregate', 'veil')(relation, all_columns, averaged, k, statistic, cell)) -%}
 {% endmacro %}
 
-{% macro default__microaggregate(relation, all_columns, averaged, k, statistic, cell) -%}
+{% macro default__microaggregate(relation, all_columns, averaged, k, statistic, cell) %}
+    {%- do veil._fail('microaggregate', ["carries whole rows as values, which DuckDB alone can so far. Got the adapter: " ~ target.type]) -%}
+{% endmacro %}
+
+{% macro duckdb__microaggregate(relation, all_columns, averaged, k, statistic, cell) -%}
 {%- set function = 'avg' if statistic == 'mean' else 'median' -%}
 {%- set complete = [] -%}
 {%- for name in averaged -%}

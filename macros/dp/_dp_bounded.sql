@@ -259,12 +259,12 @@ end
         {%- if measure.parts | length > 2 %}
         cast(sum(2 * (2 * {{ value }} - {{ middle }}) * (2 * {{ value }} - {{ middle }}) - {{ width * width }}){{ within }} as bigint) as {{ veil._dp_name(measure.parts[2]) }},
         {%- endif %}
-{%- elif measure.kind == 'quantile' %}
-        list({{ value }}){{ within | replace(')', ' and ' ~ value ~ ' is not null)') }} as {{ veil._dp_name(measure) }},
+{%- elif measure.kind in ('quantile', 'histogram') and measure.rows == 1 %}
+        max({{ value }}){{ within }} as {{ veil._dp_name(measure) }}, -- the value of the one row
+{%- elif measure.kind in ('quantile', 'histogram') %}
+        list({{ value }}){{ within }} as {{ veil._dp_name(measure) }},
 {%- elif measure.kind in ('mode', 'top_k') %}
-        list(distinct {{ value }}) filter (where {{ value }} is not null) as {{ veil._dp_name(measure) }},
-{%- elif measure.kind == 'histogram' %}
-        list(distinct {{ value }}){{ within | replace(')', ' and ' ~ value ~ ' is not null)') }} as {{ veil._dp_name(measure) }},
+        list({{ value }}) as {{ veil._dp_name(measure) }},
 {%- endif %}
 {%- endmacro %}
 

@@ -61,19 +61,19 @@ veil_{{ mechanism.kind }}({{ veil._dp_reservation() }}, '{{ mechanism.query }}',
 
     select
         {%- for column in plan.group_by %}
-        unnested.{{ veil._quote(column) }},
+        brought.{{ veil._quote(column) }},
         {%- endfor %}
-        unnested.veil_value,
+        brought.veil_value,
         count(*) as veil_count,
     from (
         select
             {%- for column in plan.group_by %}
             kept_groups.{{ veil._quote(column) }},
             {%- endfor %}
-            unnest(kept_groups.{{ name }}) as veil_value,
+            {{ veil._dp_brought(measure, 'kept_groups.' ~ name) }} as veil_value,
         from kept_groups
-    ) as unnested
-    group by {{ veil._dp_list(plan, 'unnested', []) }}{{ ", " if plan.group_by }}unnested.veil_value
+    ) as brought
+    group by {{ veil._dp_list(plan, 'brought', []) }}{{ ", " if plan.group_by }}brought.veil_value
 
 ),
 
@@ -102,6 +102,17 @@ veil_{{ mechanism.kind }}({{ veil._dp_reservation() }}, '{{ mechanism.query }}',
 {{ veil._dp_histogram(measure, plan, mechanisms, name) }}
 {%- else -%}
 {{ veil._dp_top(measure, plan, mechanisms, name) }}
+{%- endif -%}
+{%- endmacro %}
+
+{#- What a person brings: one value, a list of rows for quantiles, and each value once where people are counted. -#}
+{% macro _dp_brought(measure, values) -%}
+{%- if measure.kind in ('quantile', 'histogram') and measure.rows == 1 -%}
+{{ values }}
+{%- elif measure.kind == 'quantile' -%}
+unnest({{ values }})
+{%- else -%}
+unnest(list_distinct({{ values }}))
 {%- endif -%}
 {%- endmacro %}
 

@@ -183,7 +183,7 @@ GENERATED = {
             case when people.range < 120 then 'a' when people.range < 170 then 'b' else 'c' end as letter
         from range(300) as copies cross join range(200) as people
     """,
-    "registry": "select row_number() over () as person, diagnosis from (values "
+    "registry": "select n * 10000 + range as person, diagnosis from (values "
     + ", ".join(f"('{name}', {count})" for name, count in (DIAGNOSES | {"rare": 1}).items())
     + ") as d(diagnosis, n), range(n)",
 }

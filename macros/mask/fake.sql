@@ -11,6 +11,6 @@
 
 {% macro default__fake(column, options, alias) %}
     {%- do veil._require_udf('fake', 'veil_fake') -%}
-    {%- do return("veil_fake(cast(" ~ veil._quote(column, alias) ~ " as varchar), " ~ veil._literal(options.domain) ~ ", "
-        ~ veil._literal(options.what) ~ ", " ~ veil._literal(options.locale) ~ ")") -%}
+    {%- do return(veil._once_a_value("veil_fake(cast(" ~ veil._quote(column, alias) ~ " as varchar), "
+        ~ veil._literal(options.domain) ~ ", " ~ veil._literal(options.what) ~ ", " ~ veil._literal(options.locale) ~ ")")) -%}
 {% endmacro %}

@@ -14,6 +14,6 @@
 {% macro default__fpe(column, options, alias) %}
     {%- do veil._require_udf('fpe', 'veil_fpe') -%}
     {%- set form = {'alphabet': options.alphabet, 'separators': options.separators, 'check': options.check, 'column': column} -%}
-    {%- do return("veil_fpe(cast(" ~ veil._quote(column, alias) ~ " as varchar), " ~ veil._literal(options.domain) ~ ", "
-        ~ veil._literal(tojson(form)) ~ ")") -%}
+    {%- do return(veil._once_a_value("veil_fpe(cast(" ~ veil._quote(column, alias) ~ " as varchar), "
+        ~ veil._literal(options.domain) ~ ", " ~ veil._literal(tojson(form)) ~ ")")) -%}
 {% endmacro %}

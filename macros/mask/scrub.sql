@@ -11,6 +11,6 @@
 
 {% macro default__scrub(column, options, alias) %}
     {%- do veil._require_udf('scrub', 'veil_scrub') -%}
-    {%- do return("veil_scrub(cast(" ~ veil._quote(column, alias) ~ " as varchar), "
-        ~ veil._literal(tojson(options.kinds or [])) ~ ")") -%}
+    {%- do return(veil._once_a_value("veil_scrub(cast(" ~ veil._quote(column, alias) ~ " as varchar), "
+        ~ veil._literal(tojson(options.kinds or [])) ~ ")")) -%}
 {% endmacro %}

@@ -14,6 +14,6 @@
 {% macro default__shift_date(column, options, alias) %}
     {%- do veil._require_udf('shift_date', 'veil_shift_days') -%}
     {%- set person = "cast(" ~ veil._quote(options.unit, alias) ~ " as varchar)" -%}
-    {%- set shift = "veil_shift_days(" ~ person ~ ", " ~ veil._literal(options.domain) ~ ", '" ~ options.days ~ "')" -%}
+    {%- set shift = veil._once_a_value("veil_shift_days(" ~ person ~ ", " ~ veil._literal(options.domain) ~ ", '" ~ options.days ~ "')") -%}
     {%- do return("cast(" ~ veil._quote(column, alias) ~ " + to_days(" ~ shift ~ ") as " ~ options.type ~ ")") -%}
 {% endmacro %}

@@ -11,5 +11,6 @@
 
 {% macro default__token(column, options, alias) %}
     {%- do veil._require_udf('token', 'veil_token') -%}
-    {%- do return("veil_token(cast(" ~ veil._quote(column, alias) ~ " as varchar), " ~ veil._literal(options.domain) ~ ")") -%}
+    {%- do return(veil._once_a_value("veil_token(cast(" ~ veil._quote(column, alias) ~ " as varchar), "
+        ~ veil._literal(options.domain) ~ ")")) -%}
 {% endmacro %}

@@ -161,7 +161,7 @@ def test_a_view_is_refused(built: tuple[Project, Result]) -> None:
 
 def test_compiled_sql_is_plain(built: tuple[Project, Result]) -> None:
     project, _ = built
-    expected = """veil_pseudonym(cast("t" as varchar), 'staff', '{"output": "hex"}') as other_domain"""
+    expected = """(select veil_pseudonym(cast("t" as varchar), 'staff', '{"output": "hex"}')) as other_domain"""
     assert expected in project.compiled("numbers")
 
 

@@ -9,8 +9,9 @@ import re
 import stat
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from dbt_veil.guard import sealed
+from dbt_veil.guard import ArgumentError, constant, sealed
 from dbt_veil.keys import (
     Key,
     Keyring,
@@ -187,14 +188,28 @@ def test_many_values_are_those_of_one_by_one_and_null_stays_null() -> None:
     assert alone.one([None, None]) is None
 
 
+@pytest.mark.parametrize(
+    "options", [Options(), Options("base32"), Options("uuid"), Options("bigint"), Options(normalize=("lower", "trim"))]
+)
+def test_the_loop_and_the_single_call_agree(options: Options) -> None:
+    signer = Signer(new_keyring().current, "d", options)
+    values = ["Ann ", "", "é", None, "x" * 1000, "1:a,"]
+    assert signer.many(values) == [None if value is None else signer.one([value]) for value in values]
+
+
+def test_an_argument_that_is_no_constant_is_refused() -> None:
+    for values in (["a", "b"], ["a", None], [None], [" "], []):
+        with pytest.raises(ArgumentError, match="`domain` must be one text, the same for all rows"):
+            constant(pa.chunked_array([pa.array(values, pa.string())]), "domain")
+    assert constant(pa.chunked_array([pa.array(["a", "a"])]), "domain") == "a"
+
+
 def test_the_hash_is_never_the_unkeyed_one() -> None:
     made = Signer(new_keyring().current, "d", Options(length=64)).one(["x"])
     assert made not in {hashlib.sha256(b"x").hexdigest(), hmac.digest(b"", b"x", "sha256").hex()}
 
 
 def test_a_retired_key_verifies_and_a_destroyed_one_does_not() -> None:
-    import pyarrow as pa
-
     ring = new_keyring()
     old = Pseudonyms(lambda: ring).signer("d", '{"version_prefix": true}').one(["ann"])
     rotated = ring.rotated()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 class ArgumentError(ValueError):
@@ -19,9 +20,8 @@ def constant(values: pa.ChunkedArray, name: str) -> str:
     Raises:
         ArgumentError: the column is NULL, blank, or holds more than one text.
     """
-    found = set(values.to_pylist())
-    text = found.pop() if len(found) == 1 else None
-    if not isinstance(text, str) or not text.strip():
+    text = values[0].as_py() if len(values) else None
+    if not isinstance(text, str) or not text.strip() or not pc.all(pc.equal(values, text), skip_nulls=False).as_py():
         raise ArgumentError(f"`{name}` must be one text, the same for all rows")
     return text
 

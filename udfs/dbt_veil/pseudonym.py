@@ -13,7 +13,7 @@ import json
 import unicodedata
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -26,7 +26,6 @@ _OUTPUTS: dict[str, tuple[float, int]] = {"hex": (4, 64), "base32": (5, 52)}
 _DEFAULT_LENGTH = {"hex": 32, "base32": 26}
 _MINIMUM_BITS = 64
 _NORMALIZATIONS = ("nfc", "lower", "trim")
-_REMEMBERED = 1 << 19
 
 
 class PseudonymError(ValueError):
@@ -89,46 +88,53 @@ def normalized(text: str, normalize: Sequence[str]) -> str:
 
 def hmac_sha256(key: bytes) -> Callable[[bytes], bytes]:
     """A function from a message to its HMAC-SHA256 (RFC 2104) that prepares the key once."""
-    prepared = hmac.new(key, digestmod="sha256")
+    prepared = hmac.new(key, digestmod="sha256").copy
 
     def sign(message: bytes) -> bytes:
-        state = prepared.copy()
+        state = prepared()
         state.update(message)
         return state.digest()
 
     return sign
 
 
-@dataclass
 class Signer:
-    """Makes the pseudonyms of one domain under one key, each distinct value once for as long as it is remembered."""
+    """Makes the pseudonyms of one domain under one key.
 
-    key: Key
-    domain: str
-    options: Options
-    _known: dict[str, str] = field(default_factory=dict, repr=False)
+    It remembers none. SQL calls it once for each distinct value of a table: see the macro ``veil._once_a_value``.
+    """
 
-    def __post_init__(self) -> None:
-        self._sign = hmac_sha256(self.key.subkey("pseudonym", self.domain))
-        self._prefix = f"v{self.key.version}_" if self.options.version_prefix else ""
-        self._format = _formatter(self.options)
+    def __init__(self, key: Key, domain: str, options: Options) -> None:
+        self._normalize = options.normalize
+        self._prepared = hmac.new(key.subkey("pseudonym", domain), digestmod="sha256")
+        self._prefix = f"v{key.version}_" if options.version_prefix else ""
+        self._hex_length = options.length or _DEFAULT_LENGTH["hex"] if options.output == "hex" else 0
+        self._format = _formatter(options)
 
     def one(self, parts: Sequence[str | None]) -> str | None:
         """The pseudonym of a tuple; ``None`` when all its parts are ``None``."""
         if all(part is None for part in parts):
             return None
-        normal = [None if part is None else normalized(part, self.options.normalize) for part in parts]
-        return self._prefix + self._format(self._sign(message(normal)))
+        normal = [None if part is None else normalized(part, self._normalize) for part in parts]
+        state = self._prepared.copy()
+        state.update(message(normal))
+        return self._prefix + self._format(state.digest())
 
     def many(self, values: Sequence[str | None]) -> list[str | None]:
-        """The pseudonyms of single values, in their order."""
-        known = self._known
-        if len(known) > _REMEMBERED:
-            known.clear()
-        for value in set(values):
-            if value is not None and value not in known:
-                known[value] = str(self.one((value,)))
-        return list(map(known.get, values))  # type: ignore[arg-type]  # None is never a key, so it gives None
+        """The pseudonyms of single values, in their order: what :meth:`one` gives, in one tight loop."""
+        if self._normalize:
+            values = [None if value is None else normalized(value, self._normalize) for value in values]
+        copy, prefix, length, form = self._prepared.copy, self._prefix, self._hex_length, self._format
+        made: list[str | None] = []
+        for value in values:
+            if value is None:
+                made.append(None)
+                continue
+            data = value.encode()
+            state = copy()
+            state.update(b"%d:%b," % (len(data), data))
+            made.append(prefix + (state.hexdigest()[:length] if length else form(state.digest())))
+        return made
 
 
 class Pseudonyms:

@@ -213,6 +213,7 @@ def udfs(session: Session) -> Sequence[Udf]:
         Udf("veil_pseudonym", sealed(pseudonyms.pseudonym), (text, text, text), text, sees_null=True),
         Udf("veil_tuple_pseudonym", sealed(pseudonyms.tuple_pseudonym), (texts, text, text), text, sees_null=True),
         Udf("veil_pseudonym_matches", sealed(pseudonyms.matches), (text,) * 4, "BOOLEAN", sees_null=True),
+        Udf("veil_key_version", sealed(lambda _: keyring().current.version), (text,), "INTEGER", arrow=False),
         Udf("veil_shift_days", sealed(shifts), (text, text, text), "INTEGER", sees_null=True),
     )
 

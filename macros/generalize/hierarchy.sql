@@ -65,13 +65,14 @@
 
 {#- As `hierarchy`, but adds what is wrong to `problems`. None stands for a column that can only be kept or suppressed. -#}
 {% macro _hierarchy(name_or_mapping, problems) %}
-    {%- if name_or_mapping is mapping and name_or_mapping.get('subject') is not none -%}
+    {#- What was checked carries a macro, which no YAML can hold. -#}
+    {%- if name_or_mapping is mapping and name_or_mapping.get('checked_by') is callable -%}
         {%- do return(name_or_mapping) -%}
     {%- endif -%}
     {%- set declared = veil._setting('hierarchies') -%}
     {%- set name = name_or_mapping if name_or_mapping is string else none -%}
     {%- set subject = "hierarchy `" ~ name ~ "`" if name is not none else "the hierarchy written in place" -%}
-    {%- set checked = {'name': name, 'subject': subject, 'kind': none, 'top_level': none} -%}
+    {%- set checked = {'name': name, 'subject': subject, 'kind': none, 'top_level': none, 'checked_by': veil.hierarchy} -%}
     {%- if name_or_mapping is none -%}
         {%- set spec = {'kind': 'suppression'} -%}
     {%- elif name is none -%}

@@ -404,6 +404,10 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
         "{'kind': 'merge_rare', 'relation': ref('areas'), 'column': 'area', 'minimum': 1, 'other': '*'}",
         ["2 problems", "`minimum` must be 2 or more. Got: 1", "a label below the top level must not be '*'"],
     ),
+    "claims_to_be_checked": (
+        "{'kind': 'prefix', 'keep': 3, 'subject': 'x', 'top_level': 2, 'checked_by': 'me'}",
+        ["has no key `subject`", "has no key `top_level`", "has no key `checked_by`"],
+    ),
     "two_at_once": (
         "{'kind': 'intervals', 'cuts': [0, 9, 5], 'hwole': true}",
         ["2 problems", "has no key `hwole`", "Got: 5 after 9"],

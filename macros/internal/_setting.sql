@@ -14,6 +14,7 @@
         'schema': 'veil',
         'hierarchies': {},
         'budgets': {},
+        'remedy_passes': 25,
         'ledger_head': none,
         'audiences': {'internal': 5, 'partner': 20, 'public': 50, 'mobility': 100},
     }) -%}

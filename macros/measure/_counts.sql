@@ -15,6 +15,10 @@ counted as (
         {%- for name in spec.sensitive %}
         {{ veil._sensitive(spec, name, 'source_rows') }} as s_{{ loop.index }},
         {%- endfor %}
+        {%- for n, coarse in spec.coarse.items() %}
+        {{ veil._quote(coarse.fine, 'source_rows') }} as f_{{ n }},
+        {{ veil._quote(coarse.level, 'source_rows') }} as v_{{ n }},
+        {%- endfor %}
         {%- if spec.unit is not none %}
         {{ veil._quote(spec.unit, 'source_rows') }} as unit_key,
         {%- endif %}
@@ -33,6 +37,10 @@ counted as (
     {%- endfor -%}
     {%- for name in spec.sensitive -%}
         {%- do expressions.append(veil._sensitive(spec, name, 'source_rows')) -%}
+    {%- endfor -%}
+    {%- for coarse in spec.coarse.values() -%}
+        {%- do expressions.append(veil._quote(coarse.fine, 'source_rows')) -%}
+        {%- do expressions.append(veil._quote(coarse.level, 'source_rows')) -%}
     {%- endfor -%}
     {%- if spec.unit is not none -%}
         {%- do expressions.append(veil._quote(spec.unit, 'source_rows')) -%}

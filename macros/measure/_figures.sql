@@ -9,6 +9,9 @@ value_counts{{ n }} as (
     select
         {{ veil._key_list(spec, 'class_rows') }},
         class_rows.s_{{ n }} as sensitive_value,
+        {%- if n in spec.coarse %}
+        class_rows.v_{{ n }} as value_level,
+        {%- endif %}
         {%- if spec.unit is not none %}
         count(distinct class_rows.unit_key) as people,
         sum(class_rows.row_count) as row_count,
@@ -26,11 +29,17 @@ value_counts{{ n }} as (
     group by
         {{ veil._key_list(spec, 'class_rows') }},
         class_rows.s_{{ n }}
+        {%- if n in spec.coarse %},
+        class_rows.v_{{ n }}
+        {%- endif %}
 )
 {%- endmacro %}
 
 {#- The distribution of the whole table: what is suppressed is left out of the classes, but it is there to be seen. -#}
 {% macro _global_reference(spec, n) -%}
+    {%- if n in spec.coarse -%}
+{{ veil._coarse_reference(spec, n) }}
+    {%- else -%}
 reference{{ n }} as (
     select
         counted.s_{{ n }} as sensitive_value,
@@ -40,6 +49,27 @@ reference{{ n }} as (
     where counted.unit_key is not null
     {%- endif %}
     group by counted.s_{{ n }}
+)
+    {%- endif -%}
+{%- endmacro %}
+
+{#- Where some classes hold coarser labels: the whole table at every level, so that a class is compared at its own. -#}
+{% macro _coarse_reference(spec, n) -%}
+    {%- set coarse = spec.coarse[n] -%}
+    {%- set label = "counted.f_" ~ n -%}
+reference{{ n }} as (
+    {%- for level in range(coarse.levels + 1) %}
+    select
+        {{ level }} as value_level,
+        {{ label if level == 0 else veil.generalize("f_" ~ n, coarse.hierarchy, level, on_unmapped='suppress', relation_alias='counted') | indent(8) }} as sensitive_value,
+        {{ veil._people(spec, 'counted') }} as people
+    from counted
+    {%- if spec.unit is not none %}
+    where counted.unit_key is not null
+    {%- endif %}
+    group by 2
+    {{ "union all" if not loop.last }}
+    {%- endfor %}
 )
 {%- endmacro %}
 
@@ -66,7 +96,11 @@ reference_shares{{ n }} as (
     select
         reference{{ n }}.sensitive_value,
         reference{{ n }}.people,
-        {{ veil._double("reference" ~ n ~ ".people") }} / sum(reference{{ n }}.people) over () as share
+        {%- if n in spec.coarse %}
+        reference{{ n }}.value_level,
+        {%- endif %}
+        {{ veil._double("reference" ~ n ~ ".people") }} / sum(reference{{ n }}.people) over (
+            {{- "partition by reference" ~ n ~ ".value_level" if n in spec.coarse }}) as share
     from reference{{ n }}
 ),
 shares{{ n }} as (
@@ -85,6 +119,9 @@ shares{{ n }} as (
     from value_counts{{ n }}
     left join reference_shares{{ n }}
         on {{ veil._same("value_counts" ~ n ~ ".sensitive_value", "reference_shares" ~ n ~ ".sensitive_value") }}
+        {%- if n in spec.coarse %}
+        and value_counts{{ n }}.value_level = reference_shares{{ n }}.value_level
+        {%- endif %}
 )
 {%- endmacro %}
 

@@ -38,6 +38,7 @@
         'nulls': nulls,
         'marker': suppressed_marker,
         'weight': weight,
+        'coarse': {},
     }) -%}
 {% endmacro %}
 

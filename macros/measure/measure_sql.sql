@@ -16,6 +16,9 @@
     {%- for request in requests if not request.joint -%}
         {%- do veil._check_request(spec, request, problems, request.measure ~ "." ~ request.column ~ ".") -%}
     {%- endfor -%}
+    {%- if policy.remedy -%}
+        {%- do spec.update({'coarse': veil._coarse(spec, policy)}) -%}
+    {%- endif -%}
     {%- if problems -%}
         {%- do veil._fail('measure_sql', problems) -%}
     {%- endif -%}

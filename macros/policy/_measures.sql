@@ -11,7 +11,28 @@
         {%- do read.update({key: none if declared.get(key) is none
             else veil._measure_requests(key, declared[key], columns, problems)}) -%}
     {%- endfor -%}
+    {%- if declared.get('remedy') is not none -%}
+        {%- do veil._check_remedy(declared, read, problems) -%}
+    {%- endif -%}
     {%- do return(read) -%}
+{% endmacro %}
+
+{#- Remedies work on classes that are told apart by value, one sensitive column at a time. -#}
+{% macro _check_remedy(declared, read, problems) %}
+    {%- if declared.remedy | string | lower != 'true' -%}
+        {%- do return(none) -%}
+    {%- endif -%}
+    {%- set requests = veil._policy_requests(read) -%}
+    {%- if not requests -%}
+        {%- do problems.append("`remedy` mends classes that break a measure, and the policy names none. Name one, for example `t: 0.2`") -%}
+    {%- endif -%}
+    {%- if declared.get('nulls', 'group') == 'wildcard' -%}
+        {%- do problems.append("`remedy` does not go with `nulls: wildcard`: its classes overlap") -%}
+    {%- endif -%}
+    {%- for request in requests if request.joint or request.get('scope') == 'ring' -%}
+        {%- do problems.append("`remedy` does not go with `" ~ request.measure ~ "." ~ request.column ~ "."
+            ~ ("joint: true" if request.joint else "reference: ring") ~ "`: a change of one class would change others") -%}
+    {%- endfor -%}
 {% endmacro %}
 
 {% macro _measure_requests(measure, value, columns, problems) %}

@@ -46,6 +46,7 @@
         'nulls': {'read': 'choice', 'choices': ['group', 'wildcard', 'fail'], 'default': 'group'},
         'on_unmapped': {'read': 'choice', 'choices': ['fail', 'suppress'], 'default': 'fail'},
         'unit': {'read': 'text'},
+        'remedy': {'read': 'boolean', 'default': false},
         'l': {'read': 'measure'},
         't': {'read': 'measure'},
         'beta': {'read': 'measure'},

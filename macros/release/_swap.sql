@@ -21,6 +21,12 @@
     {%- if policy.unit is not none and policy.dp is none -%}
         {%- do run_query("alter table " ~ candidate ~ " drop column " ~ veil._unit_name(policy)) -%}
     {%- endif -%}
+    {%- if policy.remedy and policy.dp is none -%}
+        {%- set released = veil._released_columns(policy) | map(attribute='name') | map('lower') | list -%}
+        {%- for column in adapter.get_columns_in_relation(candidate) if column.name | lower not in released -%}
+            {%- do run_query("alter table " ~ candidate ~ " drop column " ~ veil._quote(column.name)) -%}
+        {%- endfor -%}
+    {%- endif -%}
     {%- do return(candidate) -%}
 {% endmacro %}
 

@@ -24,6 +24,7 @@
         )
     {%- endcall %}
 
+    {%- do veil._remedy(candidate, policy) -%}
     {%- set measured = veil._measure_candidate(candidate, policy) -%}
     {%- set violations = veil._violations(measured, policy) -%}
     {%- if violations -%}

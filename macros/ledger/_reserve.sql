@@ -83,8 +83,8 @@
         'budgets': budgets,
         'disjoint': veil._proven_disjoint(budgets),
         'request': request,
-        'consumer': declared.get('consumer'),
-        'block': declared.get('block'),
+        'consumer': declared.get('consumer') or policy.purpose | default([], true) | first | default(none),
+        'block': declared.block | string if declared.get('block') is not none else none,
         'policy_hash': hash,
         'last': {
             'release_id': none if last is none else last.release_id,
@@ -113,7 +113,9 @@
     {%- for column in policy.columns -%}
         {%- do columns.update({column.name: [column.role, column.get('domain'), column.get('bounds')]}) -%}
     {%- endfor -%}
-    {%- do return(local_md5(tojson([veil._declared_policy(node).dp, columns], sort_keys=true) ~ node.raw_code)) -%}
+    {%- set written = [veil._declared_policy(node).dp, columns] -%}
+    {#- YAML may hold what JSON has no word for, such as a date. -#}
+    {%- do return(local_md5((tojson(written, sort_keys=true) or written | string) ~ node.raw_code)) -%}
 {% endmacro %}
 
 {#- Every query that is paid for is drawn in one place of the SQL, and nothing else is. -#}

@@ -207,10 +207,37 @@ def test_constant_arguments_are_drawn_row_by_row(threads: int) -> None:
     ).fetchone() == (3000,)
 
 
+def test_a_value_drawn_once_stays_itself() -> None:
+    answer = Mechanism("a", "randomized_response", Decimal("0.000001"), Decimal(0), 0.25, categories=4)
+    connection = connect(laplace(20.0), answer)
+    # Read from a CTE by a filter and by a self-join, a noisy value does not change in between.
+    counts = "with n as materialized (select range as g, veil_laplace('r', 'q', 10, 20.0) as x from range(3000)) "
+    assert connection.execute(
+        counts + "select count(*) from (select x from n where x >= 10) where x < 10"
+    ).fetchone() == (0,)
+    assert connection.execute(
+        counts + "select count(*) from n as a join n as b using (g) where a.x <> b.x"
+    ).fetchone() == (0,)
+    # CASE over the stored draw: each outcome a quarter, nothing left for ELSE.
+    drawn = (
+        "with d as materialized (select veil_randomized_response('r', 'a', null, 4, 0.000001) as a from range(40000)) "
+    )
+    case = "case a when 0 then 0 when 1 then 1 when 2 then 2 when 3 then 3 else 4 end"
+    shares = dict(connection.execute(drawn + f"select {case}, count(*) from d group by 1").fetchall())
+    assert sorted(shares) == [0, 1, 2, 3]
+    assert stats.chisquare(list(shares.values())).pvalue > FALSE_ALARM
+
+
 def test_null_is_zero_with_noise_and_large_sums_are_exact() -> None:
     connection = connect(laplace(0.001))
     sql = "select veil_laplace('r', 'q', x, 0.001) from (values (null), (27000000000000000000), (-5)) t(x)"
     assert connection.execute(sql).fetchall() == [(0,), (27000000000000000000,), (-5,)]
+    small = "select veil_laplace('r', 'q', x, 0.001) from (values (null), (-5), (4000000000000000000)) t(x)"
+    assert connection.execute(small).fetchall() == [(0,), (-5,), (4000000000000000000,)]
+    edge = (
+        "select veil_laplace('r', 'q', x, 0.001) from (values (99999999999999999999999999999999999999::hugeint)) t(x)"
+    )
+    assert connection.execute(edge).fetchall() == [(10**38 - 1,)]
 
 
 def test_neighbouring_tables_share_one_grid() -> None:

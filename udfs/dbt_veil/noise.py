@@ -678,9 +678,11 @@ def reserved(
 
 def _add(values: pa.ChunkedArray, noise: Integers) -> pa.Array:
     """Values plus noise, NULL as 0, exact and saturated at 38 digits."""
+    filled = pc.fill_null(values, Decimal(0))
+    extent = pc.min_max(filled).as_py() if len(filled) else {"min": 0, "max": 0}
+    if extent["min"] > -(2**62) and extent["max"] < 2**62 and (not len(noise) or np.abs(noise).max() < 2**62):
+        total = np.asarray(filled.cast(pa.int64()).to_numpy()) + noise
+        return pa.array(total).cast(pa.decimal128(38, 0))
     limit = 10**38 - 1
-    exact = [
-        max(-limit, min(limit, (0 if value is None else int(value)) + drawn))
-        for value, drawn in zip(values.to_pylist(), noise.tolist(), strict=True)
-    ]
-    return pa.array([Decimal(number) for number in exact], pa.decimal128(38, 0))
+    exact = (int(value) + drawn for value, drawn in zip(filled.to_pylist(), noise.tolist(), strict=True))
+    return pa.array([Decimal(max(-limit, min(limit, number))) for number in exact], pa.decimal128(38, 0))

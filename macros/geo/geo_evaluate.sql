@@ -63,7 +63,12 @@ figures as (
     select 'shift_km_at_quantile', {{ share }}, quantile_cont(shifts.km, {{ share }}) from shifts
     union all
     {%- endfor %}
-    select 'density_correlation', null, corr(neighbours.true_neighbours, neighbours.masked_neighbours) from neighbours
+    -- NULL where density is the same at every probe
+    select
+        'density_correlation',
+        null,
+        nullif(corr(neighbours.true_neighbours, neighbours.masked_neighbours), 'nan'::double)
+    from neighbours
     union all
     select 'share_by_bearing', sectors.sector, count(shifts.bearing) / nullif((select count(s.bearing) from shifts as s), 0)
     from sectors

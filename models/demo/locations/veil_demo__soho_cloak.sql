@@ -1,0 +1,6 @@
+{{ veil.geo_cloak(
+    ref('veil_demo__stg_soho_deaths'),
+    k=10,
+    unit='death_id',
+    extent=[-0.1405, 51.5105, -0.132, 51.516],
+) }}

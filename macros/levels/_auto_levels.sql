@@ -9,15 +9,15 @@
 {% endmacro %}
 
 {% macro _auto_levels(policy, node) %}
-    {%- set relation = none if flags.EMPTY else load_relation(veil._relation_of(veil._inputs(node)[0])) -%}
-    {%- if relation is none -%}
-        {#- Nothing to search: the input is not built yet, or is not to be read. What is compiled keeps nothing. -#}
+    {%- if flags.EMPTY or flags.WHICH not in ('run', 'build', 'retry') -%}
+        {#- What only compiles reads nobody's rows; it keeps nothing of them either. -#}
         {%- set levels = {} -%}
         {%- for column in policy.columns if column.role == 'quasi_identifier' -%}
             {%- do levels.update({column.name: veil._top_level(column)}) -%}
         {%- endfor -%}
         {%- do return(levels) -%}
     {%- endif -%}
+    {%- set relation = veil._built_input('anonymize', node) -%}
     {%- set request = {'ask': 'find', 'options': {'top': 1}, 'once': invocation_id ~ ' ' ~ node.unique_id} -%}
     {%- set answer = veil._search('anonymize', node, policy, relation, request) -%}
     {%- if not answer.exact -%}

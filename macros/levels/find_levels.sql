@@ -59,6 +59,18 @@
     {%- do return(dict(node, config=dict(node.config, meta=meta))) -%}
 {% endmacro %}
 
+{#- Whether the input is there to be read. Before the first build it is not, and `dbt compile` must still do. -#}
+{% macro _is_built(node) %}
+    {%- set inputs = veil._inputs(node) -%}
+    {%- do return(inputs | length == 1 and load_relation(veil._relation_of(inputs[0])) is not none) -%}
+{% endmacro %}
+
+{#- The SQL of a test whose input is not there: it compiles, and does not run. -#}
+{% macro _unbuilt_sql(node) -%}
+select 'the input is not built' as problem
+from {{ veil._relation_of(veil._inputs(node)[0]) }}
+{%- endmacro %}
+
 {#- The relation that the people come from; it must have been built. -#}
 {% macro _built_input(macro, node) %}
     {%- set inputs = veil._inputs(node) -%}

@@ -1,5 +1,5 @@
 {#- How much of the input's detail a release keeps, from 0 to 1: 1 - loss, as the level search defines loss. Each released
-    label counts as the share of the leaves of its hierarchy that it may stand for, each row that was left out as all. -#}
+    label counts as the share of the leaves of its hierarchy that it may stand for, each row that was left out as all. Without rows in the input it is NULL. -#}
 
 {% macro granularity(model_name) %}
     {%- if not execute -%}
@@ -101,6 +101,6 @@ losses as (
     left join kept
         on domains."position" = kept."position"
 )
-select coalesce(2 - exp(avg(ln(1 + losses.loss))), 0) as granularity
+select 2 - exp(avg(ln(1 + losses.loss))) as granularity
 from losses
 {%- endmacro %}

@@ -11,6 +11,9 @@
         {%- do veil._fail('levels_still_hold', ["the policy has `levels: auto`, which are found anew by every run: there is nothing that could "
             ~ "no longer hold. Freeze them, from `dbt run-operation veil.find_levels --args '{model: " ~ node.name ~ "}'`"], "model `" ~ node.name ~ "`") -%}
     {%- endif -%}
+    {%- if not veil._is_built(node) -%}
+        {{- return(veil._unbuilt_sql(node)) -}}
+    {%- endif -%}
     {%- set relation = veil._built_input('levels_still_hold', node) -%}
     {%- set answer = veil._search('levels_still_hold', node, policy, relation, {'ask': 'hold', 'levels': policy.levels}) -%}
     {%- set nearest = tojson(answer.nearest) if answer.nearest else "none" -%}

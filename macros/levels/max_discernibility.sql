@@ -4,6 +4,9 @@
     {%- endif -%}
     {%- set problems = [] -%}
     {%- set threshold = veil._number(discernibility, 'discernibility', problems, minimum=0) -%}
+    {%- if compare_to is none and not veil._is_built(veil._node_behind('max_discernibility', model)) -%}
+        {{- return(veil._unbuilt_sql(veil._node_behind('max_discernibility', model))) -}}
+    {%- endif -%}
     {%- set input = veil._compared_input('max_discernibility', model, compare_to) -%}
     {%- if quasi_identifiers is none -%}
         {%- set quasi_identifiers = veil.policy(node=veil._with_open_levels(veil._node_behind('max_discernibility', model))).quasi_identifiers -%}

@@ -4,6 +4,9 @@
     {%- endif -%}
     {%- set problems = [] -%}
     {%- set share = veil._number(share, 'share', problems, minimum=0, maximum=1) -%}
+    {%- if compare_to is none and not veil._is_built(veil._node_behind('max_suppression', model)) -%}
+        {{- return(veil._unbuilt_sql(veil._node_behind('max_suppression', model))) -}}
+    {%- endif -%}
     {%- set input = veil._compared_input('max_suppression', model, compare_to) -%}
     {%- if unit is not none and veil._text(unit, 'unit', problems) is not none -%}
         {%- do veil._check_columns(model, [unit], problems) -%}

@@ -8,6 +8,9 @@
         {%- do veil._fail('min_granularity', problems) -%}
     {%- endif -%}
     {%- set node = veil._node_behind('min_granularity', model) -%}
+    {%- if not veil._is_built(node) -%}
+        {{- return(veil._unbuilt_sql(node)) -}}
+    {%- endif -%}
     {{- adapter.dispatch('test_min_granularity', 'veil')(veil._granularity('min_granularity', node), threshold) -}}
 {% endtest %}
 

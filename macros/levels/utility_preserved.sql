@@ -9,6 +9,9 @@
     {%- set aggregate = veil._text(aggregate, 'aggregate', problems) -%}
     {%- set max_error = veil._number(max_error, 'max_error', problems, minimum=0) -%}
     {%- set keys = [] if group_by is none else veil._names(group_by, 'group_by', problems) -%}
+    {%- if compare_to is none and not veil._is_built(veil._node_behind('utility_preserved', model)) -%}
+        {{- return(veil._unbuilt_sql(veil._node_behind('utility_preserved', model))) -}}
+    {%- endif -%}
     {%- set input = veil._compared_input('utility_preserved', model, compare_to) -%}
     {%- if not problems -%}
         {%- do veil._check_columns(model, keys, problems) -%}

@@ -38,7 +38,7 @@ MACRO = """
 {% macro search_sql(model) %}
     {%- set node = veil._released_node(model, []) -%}
     {%- set policy = veil.policy(node=veil._with_open_levels(node)) -%}
-    {%- set request = {'ask': 'find', 'options': {'top': 1}} -%}
+    {%- set request = {'ask': 'find', 'options': {'top': 1} if policy.recoding == 'global' else {}} -%}
     {%- set relation = veil._built_input('find_levels', node) -%}
     {%- set udf = 'veil_recode' if policy.recoding == 'local' else 'veil_find_levels' -%}
     {%- do log('SQL ' ~ tojson(veil._search_sql(udf, 'find_levels', node, policy, relation, request)), info=true) -%}
@@ -70,7 +70,7 @@ def search_statements(folder: Path, data: Path, cases: dict[str, tuple[list[str]
     project.macro("search_sql", MACRO)
     for case, (quasi_identifiers, policy) in cases.items():
         roles: dict[str, Any] = {name: {"role": "quasi_identifier", "hierarchy": name} for name in quasi_identifiers}
-        roles |= {name: "other" for name in names if name not in quasi_identifiers}
+        roles |= {name: "sensitive" for name in names if name not in quasi_identifiers}
         config = {"materialized": "view"}
         project.model(f"input_of_{case}", "select * from {{ ref('people') }}", config=config, columns=columns(roles))
         config = {"materialized": "release", "meta": {"veil": {"k": 5, "levels": "auto", **policy}}}
@@ -134,6 +134,8 @@ warnings.filterwarnings("ignore")
 import pandas as pd
 path, hierarchies, columns, which, rows = *sys.argv[1:3], sys.argv[3].split(","), sys.argv[4], int(sys.argv[5])
 frame = pd.read_csv(path, sep=";", dtype=str)[columns]
+if which.startswith("anonypyx"):
+    frame = frame.astype({name: "int64" if name == "age" else "category" for name in columns})
 if rows != len(frame):
     frame = frame.sample(rows, replace=True, random_state=12).reset_index(drop=True)
 if which.startswith("anjana"):
@@ -181,6 +183,7 @@ def main() -> None:
         for share in (0, 0.02):
             cases[f"q{len(names)}_{str(share).replace('.', '_')}"] = (names, {"suppress_up_to": share})
     cases["local"] = (EIGHT, {"recoding": "local", "levels": "auto"})
+    cases["local_t"] = (EIGHT, {"recoding": "local", "levels": "auto", "t": {"occupation": 0.4}})
     for count in (4, 5, 6, 7):
         cases[f"q{count}_0"] = (EIGHT[:count], {"suppress_up_to": 0})
     with tempfile.TemporaryDirectory() as folder:
@@ -196,7 +199,9 @@ def main() -> None:
                     print(search_line(f"{rows:,} rows, {case}", *timed(connection, statements[case])), flush=True)
         if options.only in (None, "local"):
             resize(connection, 30_162)
-            print(search_line("30,162 rows, local recoding", *timed(connection, statements["local"])), flush=True)
+            for case in ("local", "local_t"):
+                seconds, answer = timed(connection, statements[case])
+                print(f"30,162 rows, {case}: {seconds:.2f} s, {answer['tuples']:,} tuples recoded", flush=True)
         if options.only in (None, "growth"):
             for rows in (10_000, 100_000, 300_000, 1_000_000):
                 for noise in (0.1, 1):

@@ -342,6 +342,9 @@ def search(
     else:
         run = _Exact(judge, lattice, measure, top, count, deadline, progress)
     run.solve()
+    if not run.found and not run.exact and isinstance(run, _Exact):
+        run = _Descent(judge, lattice, measure, top, time.monotonic() + time_limit / 10, progress)
+        run.solve()
     if not run.found:
         raise SearchError(_nothing(judge, lattice, run.exact))
     scribe = _Scribe(judge, weights)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -151,30 +151,35 @@ class _Walk:
         return [self.lattice.node(int(number)) for number in numbers]
 
     def _walk(self, left: IntArray) -> IntArray:
-        rest = self.table
+        judge = Judge(self.table, self.policy)
         told = time.monotonic()
         for node in self.order:
+            rest = judge.table
             if not len(left) or time.monotonic() > self.deadline:
                 break
-            classes = rest.classes(node)
-            kept = classes.people >= self.policy.k
-            if classes.people[kept].sum() < min(self.least, rest.people_total):
+            kept = self._kept(judge, node)
+            least = min(self.least, rest.people_total)
+            if judge.classes(node).people[kept].sum() < least:
                 continue
-            kept = self._satisfied(rest, node, kept)
             take = kept[rest.assign(node)]
-            if not take.any() or rest.select(take).people_total < min(self.least, rest.people_total):
+            if rest.select(take).people_total < least:
                 continue
             self.taken.append((node, left[take]))
-            left, rest = left[~take], rest.select(~take)
+            left = left[~take]
+            judge = Judge(rest.select(~take), self.policy)
             if self.progress and time.monotonic() - told > 1:
                 told = time.monotonic()
-                self.progress(f"{len(self.taken)} rounds, {rest.people_total} of {self.table.people_total} people left")
+                people = judge.table.people_total
+                self.progress(f"{len(self.taken)} rounds, {people} of {self.table.people_total} people left")
         return left
 
-    def _satisfied(self, rest: Table, node: Node, kept: BoolArray) -> BoolArray:
-        if not self.policy.criteria:
-            return kept
-        return Judge(rest, self.policy).satisfied(rest.classes(node), kept, self.reference)
+    def _kept(self, judge: Judge, node: Node) -> BoolArray:
+        """(classes,): those that satisfy the policy; none where even the large ones are too few for a round."""
+        classes = judge.classes(node)
+        kept = classes.people >= self.policy.k
+        if classes.people[kept].sum() < min(self.least, judge.table.people_total):
+            return np.zeros(len(kept), dtype=bool)
+        return judge.satisfied(classes, kept, self.reference)
 
     def _part(self, tuples: IntArray) -> Table:
         inside = np.zeros(len(self.table.values), dtype=bool)
@@ -182,12 +187,16 @@ class _Walk:
         return self.table.select(inside)
 
     def _node_for_all(self, left: IntArray) -> Node | None:
-        rest = self._part(left)
-        for node in self.order:
-            kept = rest.classes(node).people >= self.policy.k
-            if kept.all() and self._satisfied(rest, node, kept).all():
-                return node
-        return None
+        judge = Judge(self._part(left), replace(self.policy, suppress_up_to=0.0))
+        if not judge.other and not self._takes_all(judge, self.lattice.node(self.lattice.nodes - 1)):
+            # Where nothing is suppressed the policy is monotone: what the top cannot take, no node can.
+            return None
+        return next((node for node in self.order if self._takes_all(judge, node)), None)
+
+    def _takes_all(self, judge: Judge, node: Node) -> bool:
+        classes = judge.classes(node)
+        kept = classes.people >= self.policy.k
+        return bool(kept.all() and judge.satisfied(classes, kept, self.reference).all())
 
 
 def _loss(table: Table, rounds: list[Node], round_of_tuple: IntArray) -> float:

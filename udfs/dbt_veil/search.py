@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -211,7 +211,7 @@ class Judge:
         for criterion in self.policy.criteria:
             if not kept.any():
                 break
-            view = replace(self._view(classes, kept, criterion.column), reference=reference[criterion.column])
+            view = self._view(classes, kept, criterion.column, reference[criterion.column])
             kept = kept.copy()
             kept[np.flatnonzero(kept)[~criterion.holds(view)]] = False
         return kept
@@ -227,14 +227,16 @@ class Judge:
                 return None
         return Verdict(classes, kept, suppressed)
 
-    def _view(self, classes: Classes, kept: BoolArray, column: str) -> View:
+    def _view(self, classes: Classes, kept: BoolArray, column: str, reference: FloatArray | None = None) -> View:
         number = np.where(kept, np.cumsum(kept) - 1, -1)[self.table.assign(classes.node)]
         sensitive = self.sensitive[column]
-        together = sensitive.counts(np.minimum(number, 0), 1)[0]
+        if reference is None:
+            together = sensitive.counts(np.minimum(number, 0), 1)[0]
+            reference = together / max(float(together.sum()), 1.0)
         return View(
             counts=sensitive.counts(number, int(kept.sum())),
             people=classes.people[kept].astype(np.float64),
-            reference=together / max(float(together.sum()), 1.0),
+            reference=reference,
             missing=sensitive.missing,
         )
 

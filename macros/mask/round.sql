@@ -14,5 +14,5 @@
     {%- if options.digits is not none -%}
         {%- do return("round(" ~ number ~ ", " ~ options.digits ~ ")") -%}
     {%- endif -%}
-    {%- do return("cast(round(" ~ number ~ " / " ~ options.to ~ ") as bigint) * " ~ options.to) -%}
+    {%- do return("cast(round(" ~ number ~ " / " ~ options.to ~ ".0) as bigint) * " ~ options.to) -%}
 {% endmacro %}

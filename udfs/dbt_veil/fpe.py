@@ -22,7 +22,6 @@ ALPHABETS = {
     "alphanumeric": string.digits + string.ascii_uppercase + string.ascii_lowercase,
 }
 _SMALLEST_DOMAIN = 1_000_000  # SP 800-38G Rev. 1 (draft, 2019), section 5.1
-_REMEMBERED = 1 << 17
 
 
 class FpeError(ValueError):
@@ -74,7 +73,6 @@ class Cipher:
     def __init__(self, key: Key, domain: str, form: Format) -> None:
         self._form = form
         self._ff1 = FF1(key.subkey("fpe", domain), alphabet=form.letters)
-        self._known: dict[str, str] = {}
 
     def encrypt(self, values: Sequence[str | None]) -> list[str | None]:
         """Encrypt each value; ``None`` stays ``None``.
@@ -83,13 +81,10 @@ class Cipher:
             FpeError: a value is too short, has a character that is neither in the alphabet nor a separator, or a check
                 digit that is wrong.
         """
-        if len(self._known) > _REMEMBERED:
-            self._known.clear()
-        new = {value for value in values if value is not None} - self._known.keys()
-        self._refuse(new)
-        for value in new:
-            self._known[value] = self._converted(value, self._ff1.encrypt)
-        return [None if value is None else self._known[value] for value in values]
+        distinct = {value for value in values if value is not None}
+        self._refuse(distinct)
+        encrypted = {value: self._converted(value, self._ff1.encrypt) for value in distinct}
+        return [None if value is None else encrypted[value] for value in values]
 
     def decrypt(self, values: Sequence[str]) -> list[str | None]:
         """Decrypt each value.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import hmac
 import json
 import unicodedata
 import uuid
@@ -16,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from dbt_veil.guard import constant, sealed
 from dbt_veil.keys import Key, Keyring, keyring_source
@@ -88,12 +89,12 @@ def normalized(text: str, normalize: Sequence[str]) -> str:
 
 def hmac_sha256(key: bytes) -> Callable[[bytes], bytes]:
     """A function from a message to its HMAC-SHA256 (RFC 2104) that prepares the key once."""
-    prepared = hmac.new(key, digestmod="sha256").copy
+    prepared = HMAC(key, SHA256())
 
     def sign(message: bytes) -> bytes:
-        state = prepared()
+        state = prepared.copy()
         state.update(message)
-        return state.digest()
+        return state.finalize()
 
     return sign
 
@@ -106,7 +107,7 @@ class Signer:
 
     def __init__(self, key: Key, domain: str, options: Options) -> None:
         self._normalize = options.normalize
-        self._prepared = hmac.new(key.subkey("pseudonym", domain), digestmod="sha256")
+        self._prepared = HMAC(key.subkey("pseudonym", domain), SHA256())
         self._prefix = f"v{key.version}_" if options.version_prefix else ""
         self._hex_length = options.length or _DEFAULT_LENGTH["hex"] if options.output == "hex" else 0
         self._format = _formatter(options)
@@ -118,7 +119,7 @@ class Signer:
         normal = [None if part is None else normalized(part, self._normalize) for part in parts]
         state = self._prepared.copy()
         state.update(message(normal))
-        return self._prefix + self._format(state.digest())
+        return self._prefix + self._format(state.finalize())
 
     def many(self, values: Sequence[str | None]) -> list[str | None]:
         """The pseudonyms of single values, in their order: what :meth:`one` gives, in one tight loop."""
@@ -133,7 +134,7 @@ class Signer:
             data = value.encode()
             state = copy()
             state.update(b"%d:%b," % (len(data), data))
-            made.append(prefix + (state.hexdigest()[:length] if length else form(state.digest())))
+            made.append(prefix + (state.finalize().hex()[:length] if length else form(state.finalize())))
         return made
 
 

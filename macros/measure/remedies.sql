@@ -142,7 +142,9 @@ remedied as (
         case
             when not ({{ blocked | join(" or ") }}) and (1 = 0
                 {%- for one in by_distance if one.n == n %} or judged.{{ one.failing }} = 1{% endfor %}) then judged.level_{{ n }} + 1
-            else judged.level_{{ n }}
+            when {% for request in requests %}{{ "and " if not loop.first }}judged.failing_{{ loop.index }} = 0 {% endfor %}then judged.level_{{ n }}
+            when not ({{ blocked | join(" or ") }}) then judged.level_{{ n }}
+            else 0 -- merged classes are judged anew, as they were
         end as next_level_{{ n }}
         {%- endfor %}
     from judged

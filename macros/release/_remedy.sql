@@ -93,48 +93,67 @@ from remedied
 {%- endmacro %}
 
 {#- The candidate after one pass. Merging writes the top label, NULL where the column is no text, into the first
-    quasi-identifier that still tells something. -#}
+    quasi-identifier that still tells something; classes that fall together share the coarsest of their levels. -#}
 {% macro _mended_sql(candidate, spec, requests) -%}
 with
 {{ veil._remedied(spec, requests) }},
-mended as (
+moved as (
+    select
+        {%- for name in spec.columns %}
+        {%- set key = veil._position_of(name, spec.quasi_identifiers) %}
+        {%- set is_text = veil._is_text_type(spec.types.get(name | lower, '')) %}
+        {%- if key and (is_text or spec.nulls != 'fail') %}
+        case
+            when remedied.step = 'merge' and not {{ veil._not_merged(spec, 'remedied', spec.positions[:key - 1]) }} then {{ "'*'" if is_text else 'null' }}
+            else {{ veil._quote(name, 'candidate_rows') }}
+        end as {{ veil._quote(name) }}
+        {%- else %}
+        {{ veil._quote(name, 'candidate_rows') }} as {{ veil._quote(name) }}
+        {%- endif %}{{ "," if not loop.last }}
+        {%- endfor %}
+        {%- for n, coarse in spec.coarse.items() %},
+        {{ veil._quote(coarse.fine, 'candidate_rows') }} as {{ veil._quote(coarse.fine) }},
+        remedied.next_level_{{ n }} as {{ veil._quote(coarse.level) }}
+        {%- endfor %}
+    from {{ candidate }} as candidate_rows
+    inner join remedied
+        on {% for name in spec.quasi_identifiers -%}
+        {{ "\n        and " if not loop.first }}{{ veil._same(veil._quote(name, 'candidate_rows'), "remedied.q_" ~ loop.index) }}
+        {%- endfor %}
+    where remedied.step <> 'suppress'
+),
+levelled as (
+    select
+        {{ veil._column_list(spec.columns, 'moved') | indent(8) }}
+        {%- for coarse in spec.coarse.values() %},
+        {{ veil._quote(coarse.fine, 'moved') }},
+        max({{ veil._quote(coarse.level, 'moved') }}) over (
+            partition by {{ veil._column_list(spec.quasi_identifiers, 'moved') | replace("\n", " ") }}
+        ) as {{ veil._quote(coarse.level) }}
+        {%- endfor %}
+    from moved
+)
 select
     {%- for name in spec.columns %}
-    {%- set key = veil._position_of(name, spec.quasi_identifiers) %}
     {%- set n = veil._position_of(name, spec.sensitive) %}
-    {%- if key %}
-    {%- set is_text = veil._is_text_type(spec.types.get(name | lower, '')) %}
-    case
-        when remedied.step = 'merge' and not {{ veil._not_merged(spec, 'remedied', spec.positions[:key - 1]) }}
-            {{- " and 1 = 0" if not is_text and spec.nulls == 'fail' }} then {{ "'*'" if is_text else 'null' }}
-        else {{ veil._quote(name, 'candidate_rows') }}
-    end as {{ veil._quote(name) }}
-    {%- elif n in spec.coarse %}
+    {%- if n in spec.coarse %}
     {%- set coarse = spec.coarse[n] %}
-    case remedied.next_level_{{ n }}
+    case {{ veil._quote(coarse.level, 'levelled') }}
         {%- for level in range(1, coarse.levels + 1) %}
-        when {{ level }} then {{ veil.generalize(coarse.fine, coarse.hierarchy, level, on_unmapped='suppress', relation_alias='candidate_rows') | indent(8) }}
+        when {{ level }} then {{ veil.generalize(coarse.fine, coarse.hierarchy, level, on_unmapped='suppress', relation_alias='levelled') | indent(8) }}
         {%- endfor %}
-        else {{ veil._quote(name, 'candidate_rows') }}
+        else {{ veil._quote(coarse.fine, 'levelled') }}
     end as {{ veil._quote(name) }}
     {%- else %}
-    {{ veil._quote(name, 'candidate_rows') }} as {{ veil._quote(name) }}
+    {{ veil._quote(name, 'levelled') }}
     {%- endif %}{{ "," if not loop.last }}
     {%- endfor %}
-    {%- for n, coarse in spec.coarse.items() %},
-    {{ veil._quote(coarse.fine, 'candidate_rows') }} as {{ veil._quote(coarse.fine) }},
-    remedied.next_level_{{ n }} as {{ veil._quote(coarse.level) }}
+    {%- for coarse in spec.coarse.values() %},
+    {{ veil._quote(coarse.fine, 'levelled') }},
+    {{ veil._quote(coarse.level, 'levelled') }}
     {%- endfor %}
-from {{ candidate }} as candidate_rows
-inner join remedied
-    on {% for name in spec.quasi_identifiers -%}
-    {{ "\n    and " if not loop.first }}{{ veil._same(veil._quote(name, 'candidate_rows'), "remedied.q_" ~ loop.index) }}
-    {%- endfor %}
-where remedied.step <> 'suppress'
-)
-select mended.*
-from mended
-{{ veil._order_by_content(spec.columns | reject('equalto', spec.unit) | list, 'mended') }}
+from levelled
+{{ veil._order_by_content(spec.columns | reject('equalto', spec.unit) | list, 'levelled') }}
 {%- endmacro %}
 
 {% macro _position_of(name, names) %}

@@ -20,6 +20,8 @@ PATIENTS = [
     for diagnosis in diagnoses
 ]
 # e has one value, and nobody to merge with
+# g and h are one-sided, and even together as they are: no need to coarsen what is merged
+SIDES = [("g", "lung")] * 4 + [("h", "flu")] * 4
 UNEVEN = [("e", "flu")] * 4 + [("f", "flu"), ("f", "lung"), ("f", "lung"), ("f", "asthma")]
 
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -27,6 +29,7 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "left_out": ("uneven", {"l": {"diagnosis": {"l": 2, "kind": "distinct"}}, "suppress_up_to": 0.5}),
     "too_much_left_out": ("uneven", {"l": {"diagnosis": {"l": 2, "kind": "distinct"}}, "suppress_up_to": 0.1}),
     "not_asked": ("uneven", {"l": {"diagnosis": {"l": 2, "kind": "distinct"}}, "remedy": False}),
+    "together": ("sides", {"t": {"diagnosis": 0.2}}),
     "contracted": ("patients", {"t": {"diagnosis": 0.2}}),
 }
 
@@ -36,7 +39,7 @@ def built(shared_project: Project) -> tuple[Project, Result]:
     project = shared_project
     project.configure(vars={"veil__hierarchies": {"diagnosis": TREE}})
     roles = {"person": "unit", "zip": "quasi_identifier", "diagnosis": {"role": "sensitive", "hierarchy": "diagnosis"}}
-    for name, people in {"patients": PATIENTS, "uneven": UNEVEN}.items():
+    for name, people in {"patients": PATIENTS, "uneven": UNEVEN, "sides": SIDES}.items():
         seed = rows("person,zip,diagnosis", *[f"p{i},{z},{d}" for i, (z, d) in enumerate(people)])
         project.seed(name, seed, columns=columns(roles))
     for name, (seed_name, policy) in POLICIES.items():
@@ -70,7 +73,13 @@ def test_a_class_is_coarsened_first_and_merged_where_that_is_not_enough(built: t
     ]
     assert project.query("select column_name from (describe mended)") == [("zip",), ("diagnosis",)]
     assert project.query("select zip, diagnosis, count(*) from contracted group by all order by all") == counts
-    assert "classes coarsened 4, merged 2, left out 0" in result.text
+    assert "classes coarsened 5, merged 2, left out 0" in result.text
+
+
+def test_merged_classes_are_judged_as_they_were_before_they_were_coarsened(built: tuple[Project, Result]) -> None:
+    project, _ = built
+    counts = project.query("select zip, diagnosis, count(*) from together group by all order by all")
+    assert counts == [("*", "flu", 4), ("*", "lung", 4)]
 
 
 def test_what_no_merge_can_mend_is_left_out_within_the_limit(built: tuple[Project, Result]) -> None:

@@ -1,14 +1,22 @@
-{#- Before anything is spent: what a release's `dp` policy would give on a public or synthetic relation of the same shape, for
-    each epsilon, mechanism and `max_groups`. Reads the policy from the release's YAML; never the data of people. -#}
+{#- Before anything is spent: what a release's `dp` policy would give on a public or synthetic relation of the same shape, or
+    for groups of given sizes, at each epsilon, mechanism and `max_groups`. Reads the policy from the release's YAML; never
+    the data of people. -#}
 
-{% macro dp_preview(relation, release, epsilons=none, mechanisms=none, max_groups=none) %}
+{% macro dp_preview(release, relation=none, sizes=none, epsilons=none, mechanisms=none, max_groups=none) %}
     {%- if not execute -%}
         {%- do return('') -%}
     {%- endif -%}
     {%- do veil._require_udf('dp_preview', 'veil_dp_margin') -%}
     {%- set problems = [] -%}
     {%- set node = veil._dp_release_node(release, problems) -%}
-    {%- set synthetic = veil._node_of(relation, model) -%}
+    {%- if (relation is none) == (sizes is none) -%}
+        {%- do problems.append("give `relation`, public or synthetic, or `sizes`, a list of people in a group: one of them") -%}
+    {%- elif sizes is not none -%}
+        {%- for size in veil._dp_values(sizes, 'sizes', problems) -%}
+            {%- do veil._integer(size, 'sizes[' ~ loop.index0 ~ ']', problems, 1) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- set synthetic = veil._node_of(relation, model) if relation is not none else {'columns': {}} -%}
     {%- set private = veil._unit_upstream(synthetic, []) -%}
     {%- if private is not none -%}
         {%- do problems.append("`relation` must be public or synthetic, and `" ~ synthetic.name ~ "` is " ~ ("built from `" ~ private ~ "`, which holds people"
@@ -32,7 +40,7 @@
     {%- if problems -%}
         {%- do veil._fail('dp_preview', problems | unique | list, "release `" ~ release ~ "`") -%}
     {%- endif -%}
-    {%- do return(adapter.dispatch('dp_preview', 'veil')(relation, plans)) -%}
+    {%- do return(adapter.dispatch('dp_preview', 'veil')(plans, relation, sizes)) -%}
 {% endmacro %}
 
 {% macro _dp_release_node(name, problems) %}
@@ -47,87 +55,33 @@
     {%- do veil._fail('dp_preview', problems, "model `" ~ model.name ~ "`") -%}
 {% endmacro %}
 
-{% macro default__dp_preview(relation, plans) %}
+{% macro default__dp_preview(plans, relation, sizes) %}
     {%- do veil._fail('dp_preview', ["the figures come from Veil's UDFs, which run on DuckDB. Got: '" ~ target.type ~ "'"]) -%}
 {% endmacro %}
 
-{% macro duckdb__dp_preview(relation, plans) -%}
-{%- set first = plans[0] -%}
-with source_rows as (
-
-    select * from {{ relation }}
-
-),
-
--- How large the groups are, and how many of the pairs of person and group each `max_groups` keeps.
-person_groups as (
+{% macro duckdb__dp_preview(plans, relation, sizes) -%}
+{%- if relation is none -%}
+with typical as (
 
     select
-        source_rows.{{ veil._quote(first.unit) }} as veil_unit,
-        {%- for name in first.group_by %}
-        source_rows.{{ veil._quote(name) }},
-        {%- endfor %}
-        count(*) as veil_rows,
-        count(*) over (partition by source_rows.{{ veil._quote(first.unit) }}) as veil_own_groups,
-    from source_rows
-    where source_rows.{{ veil._quote(first.unit) }} is not null
-    group by {{ veil._dp_list(first, 'source_rows', [veil._quote(first.unit)]) }}
+        settings.max_groups,
+        1 as groups,
+        given.people,
+        1.0 as share_kept,
+        [given.people] as kept,
+    from (select unnest({{ sizes }}) as people) as given
+    cross join (select unnest({{ plans | map(attribute='max_groups') | unique | list }}) as max_groups) as settings
 
 ),
 
-sizes as (
-    {%- for groups in plans | map(attribute='max_groups') | unique %}
-
-    select
-        {{ groups }} as max_groups,
-        count(*) as people,
-        sum(least(1, {{ groups }} / person_groups.veil_own_groups)) as people_kept,
-    from person_groups
-    {%- if first.group_by %}
-    group by {{ veil._dp_list(first, 'person_groups') }}
-    {%- endif %}
-    {%- if not loop.last %}
-
-    union all
-    {%- endif %}
-    {%- endfor %}
-
-),
-
-typical as (
-
-    select
-        sizes.max_groups,
-        count(*) as groups,
-        median(sizes.people) as people,
-        sum(sizes.people_kept) / sum(sizes.people) as share_kept,
-        list(cast(round(sizes.people_kept) as bigint)) as kept,
-    from sizes
-    group by sizes.max_groups
-
-),
-
--- What clamping to the bounds adds to a value on average.
 clamped as (
-    {%- set bounded = first.measures | selectattr('bounds', 'defined') | selectattr('bounds_per', 'equalto', 'row') | list %}
-    {%- for measure in bounded %}
-    {%- set value = "cast(source_rows." ~ veil._quote(measure.column) ~ " as double)" %}
 
-    select
-        '{{ measure.name }}' as measure,
-        avg(least(greatest({{ value }}, {{ measure.bounds[0] }}), {{ measure.bounds[1] }}) - {{ value }}) filter (where not isnan({{ value }})) as bias,
-    from source_rows
-    {%- if not loop.last %}
-
-    union all
-    {%- endif %}
-    {%- endfor %}
-    {%- if not bounded %}
-
-    select null as measure, null as bias
-    {%- endif %}
+    select cast(null as varchar) as measure, cast(null as double) as bias
 
 ),
+{%- else -%}
+{{ veil._dp_typical(relation, plans) | trim }},
+{%- endif %}
 
 -- The noise of each plan, from its mechanisms alone.
 plans as (
@@ -210,3 +164,83 @@ order by plans.measure, plans.mechanism, plans.max_groups, plans.epsilon
         'per_person': measure.kind in ('mean', 'variance', 'stddev'),
     }) -%}
 {% endmacro %}
+
+{#- The groups of a public relation: how large they are, how much of them each `max_groups` keeps, and what clamping adds. -#}
+{% macro _dp_typical(relation, plans) -%}
+{%- set first = plans[0] -%}
+with source_rows as (
+
+    select * from {{ relation }}
+
+),
+
+-- How large the groups are, and how many of the pairs of person and group each `max_groups` keeps.
+person_groups as (
+
+    select
+        source_rows.{{ veil._quote(first.unit) }} as veil_unit,
+        {%- for name in first.group_by %}
+        source_rows.{{ veil._quote(name) }},
+        {%- endfor %}
+        count(*) as veil_rows,
+        count(*) over (partition by source_rows.{{ veil._quote(first.unit) }}) as veil_own_groups,
+    from source_rows
+    where source_rows.{{ veil._quote(first.unit) }} is not null
+    group by {{ veil._dp_list(first, 'source_rows', [veil._quote(first.unit)]) }}
+
+),
+
+sizes as (
+    {%- for groups in plans | map(attribute='max_groups') | unique %}
+
+    select
+        {{ groups }} as max_groups,
+        count(*) as people,
+        sum(least(1, {{ groups }} / person_groups.veil_own_groups)) as people_kept,
+    from person_groups
+    {%- if first.group_by %}
+    group by {{ veil._dp_list(first, 'person_groups') }}
+    {%- endif %}
+    {%- if not loop.last %}
+
+    union all
+    {%- endif %}
+    {%- endfor %}
+
+),
+
+typical as (
+
+    select
+        sizes.max_groups,
+        count(*) as groups,
+        median(sizes.people) as people,
+        sum(sizes.people_kept) / sum(sizes.people) as share_kept,
+        list(cast(round(sizes.people_kept) as bigint)) as kept,
+    from sizes
+    group by sizes.max_groups
+
+),
+
+-- What clamping to the bounds adds to a value on average.
+clamped as (
+    {%- set bounded = first.measures | selectattr('bounds', 'defined') | selectattr('bounds_per', 'equalto', 'row') | list %}
+    {%- for measure in bounded %}
+    {%- set value = "cast(source_rows." ~ veil._quote(measure.column) ~ " as double)" %}
+
+    select
+        '{{ measure.name }}' as measure,
+        avg(least(greatest({{ value }}, {{ measure.bounds[0] }}), {{ measure.bounds[1] }}) - {{ value }}) filter (where not isnan({{ value }})) as bias,
+    from source_rows
+    {%- if not loop.last %}
+
+    union all
+    {%- endif %}
+    {%- endfor %}
+    {%- if not bounded %}
+
+    select null as measure, null as bias
+    {%- endif %}
+
+)
+{%- endmacro %}

@@ -91,18 +91,24 @@ def built(shared_project: Project) -> Result:
     )
     project.model(
         "preview",
-        "{{ veil.dp_preview(ref('synthetic'), 'by_place', epsilons=[0.5, 1.0], "
+        "{{ veil.dp_preview('by_place', ref('synthetic'), epsilons=[0.5, 1.0], "
         "mechanisms=['laplace', 'gaussian'], max_groups=[1, 2]) }}",
         config={"materialized": "table"},
     )
     project.model(
+        "preview_of_sizes",
+        "{{ veil.dp_preview('by_place', sizes=[10, 1000], epsilons=[0.5, 1.0]) }}",
+        config={"materialized": "table"},
+    )
+    project.model("preview_of_nothing", "{{ veil.dp_preview('by_place') }}", config={"materialized": "table"})
+    project.model(
         "preview_of_people",
-        "{{ veil.dp_preview(ref('people'), 'by_plcae') }}",
+        "{{ veil.dp_preview('by_plcae', ref('people')) }}",
         config={"materialized": "table"},
     )
     project.model(
         "preview_private",
-        "{{ veil.dp_preview(ref('people'), 'by_place') }}",
+        "{{ veil.dp_preview('by_place', ref('people')) }}",
         config={"materialized": "table"},
     )
     project.model("estimated_wrong", "{{ veil.randomized_response_estimate(ref('answers'), 'answer', 0) }}")
@@ -192,10 +198,23 @@ def test_the_preview_tells_error_tau_and_survival(built: Result, shared_project:
     assert found["people", "gaussian", 1, 0.5][0] > found["people", "gaussian", 1, 1.0][0]
 
 
+def test_the_preview_of_given_sizes(built: Result, shared_project: Project) -> None:
+    sql = (
+        "select epsilon, median_people, relative_error, groups_released from preview_of_sizes where measure = 'people'"
+    )
+    found = {row[:2]: row[2:] for row in shared_project.query(sql)}
+    # Half of epsilon is the measure's: the deviation at epsilon 0.5 is sqrt(2 a) / (1 - a) with a = exp(-1/2).
+    deviation = math.sqrt(2 * math.exp(-0.5)) / (1 - math.exp(-0.5))
+    assert found[1.0, 10][0] == pytest.approx(deviation / 10)
+    assert found[1.0, 1000] == (pytest.approx(deviation / 1000), pytest.approx(1))
+    assert found[1.0, 10][1] < 0.01 < found[0.5, 1000][1]
+
+
 def test_wrong_arguments_are_refused(built: Result) -> None:
     assert "`release` must be a model with a `dp` policy: by_place. Got: 'by_plcae'; did you mean" in built.message(
         "preview_of_people"
     )
+    assert "give `relation`, public or synthetic, or `sizes`" in built.message("preview_of_nothing")
     assert "a preview of it would be a release that nobody pays for" in built.message("preview_private")
     assert "`epsilon` must be above 0 and at most 100" in built.message("estimated_wrong")
     assert "`hierarchy` must be a list of names, with at least one. Got: []" in built.message("consistent_wrong")

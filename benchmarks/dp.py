@@ -79,7 +79,7 @@ def prepare(folder: Path, rows: int, people: int, groups: int, measures: list[di
     )
     if not project.dbt("build", "--exclude", "mart", "--quiet").success:
         raise SystemExit("the data could not be built")
-    result = project.dbt("compile", "--select", "mart", "--quiet")
+    result = project.dbt("compile", "--select", "mart", "--quiet", "--log-level", "none")
     if not result.success:
         raise SystemExit(result.text)
     return project.compiled("mart")
@@ -96,7 +96,7 @@ def without_noise(sql: str) -> str:
 
 
 def run(warehouse: Path, sql: str) -> dict[str, float]:
-    """Seconds of one run of the statement in this process, and the peak memory of the process in MB."""
+    """Seconds and CPU seconds of one run of the statement in this process, and its peak memory in MB."""
     connection = duckdb.connect()
     connection.execute(f"attach '{warehouse}' as warehouse (read_only)")
     session = Session(config={}, connection=connection)
@@ -109,10 +109,10 @@ def run(warehouse: Path, sql: str) -> dict[str, float]:
     import opendp.prelude  # noqa: F401  (its import is not part of the statement)
 
     connection.execute("select count(*) from warehouse.main.visits").fetchall()
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     connection.execute(f"create temp table result as {sql}")
-    seconds = time.perf_counter() - started
-    return {"seconds": seconds, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    seconds, used = time.perf_counter() - started, time.process_time() - used
+    return {"seconds": seconds, "cpu": used, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def measure(warehouse: Path, statements: dict[str, str], rounds: int) -> dict[str, dict[str, float]]:
@@ -140,8 +140,11 @@ def main(rows: int, people: int, groups: int) -> None:
     load = os.getloadavg()[0]
     print(f"{rows:,} rows, {people:,} people, {groups:,} groups, {len(measures)} measures, load {load:.1f}")
     for name, one in found.items():
-        ratio = found["private"]["seconds"] / one["seconds"]
-        print(f"{name:10} {one['seconds']:7.2f} s {one['megabytes']:8.0f} MB   private / this: {ratio:.2f}")
+        ratio, cpu = (found["private"][unit] / one[unit] for unit in ("seconds", "cpu"))
+        print(
+            f"{name:10} {one['seconds']:7.2f} s {one['cpu']:7.2f} CPU s {one['megabytes']:6.0f} MB   "
+            f"private / this: {ratio:.2f}, by CPU {cpu:.2f}"
+        )
 
 
 if __name__ == "__main__":

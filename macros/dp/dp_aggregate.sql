@@ -15,6 +15,10 @@
     {%- if not policy.dp or not policy.dp.measures -%}
         {%- do veil._fail('dp_aggregate', ["the policy has no `dp` mapping with `measures`. Declare one under `config.meta.veil`"], subject) -%}
     {%- endif -%}
+    {%- if policy.dp.epsilon > 1 -%}
+        {%- do exceptions.warn("veil.dp_aggregate(): " ~ subject ~ ": `dp.epsilon` is " ~ policy.dp.epsilon ~ ". Above 1 the promise is weak: one person "
+            ~ "may change the odds of any output by a factor of e^" ~ policy.dp.epsilon) -%}
+    {%- endif -%}
     {%- do return(adapter.dispatch('dp_aggregate', 'veil')(relation, policy.dp)) -%}
 {% endmacro %}
 

@@ -64,9 +64,6 @@
     {%- elif epsilon > 5 or epsilon < 1e-9 -%}
         {%- do problems.append(veil._must_be('dp.epsilon', "above 0 and at most 5, where it still says something about privacy", declared.epsilon)) -%}
         {%- do return(none) -%}
-    {%- elif epsilon > 1 -%}
-        {%- do exceptions.warn("veil.dp_aggregate(): `dp.epsilon` is " ~ epsilon ~ ". Above 1 the guarantee is weak: one person may change "
-            ~ "the odds of any output by a factor of e^" ~ epsilon) -%}
     {%- endif -%}
     {%- do return(epsilon) -%}
 {% endmacro %}

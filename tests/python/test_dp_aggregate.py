@@ -142,6 +142,20 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
             measures=[measure("patients", "count_units", clip=[0, None])],
         ),
     ),
+    "hostile": (
+        "hostile",
+        dp(
+            unit="Per son",
+            group_by=['gr"oup', "select"],
+            keys={'gr"oup': ["o'hara", "x"], "select": [1]},
+            max_groups=1,
+            measures=[
+                measure("n", "count", column="order"),
+                measure("values", "sum", column="order", bounds=[0, 10], grid=1),
+                measure("group", "mode", column='gr"oup', candidates=["o'hara", "'); drop table x; --"]),
+            ],
+        ),
+    ),
     "private": (
         "registry",
         dp(
@@ -172,6 +186,7 @@ INPUTS = {
     "odd": {"person": "unit", "place": "other", "x": "sensitive"},
     "scattered": {"person": "unit", "place": "other"},
     "spread": {"person": "unit", "copy": "other", "x": "sensitive", "letter": "other"},
+    "hostile": {"Per son": "unit", 'gr"oup': "other", "select": "other", "order": "other"},
     "registry": {"person": "unit", "diagnosis": "sensitive"},
 }
 
@@ -183,6 +198,7 @@ GENERATED = {
             case when people.range < 120 then 'a' when people.range < 170 then 'b' else 'c' end as letter
         from range(300) as copies cross join range(200) as people
     """,
+    "hostile": """select range as "Per son", 'o''hara' as "gr""oup", 1 as "select", 4 as "order" from range(3)""",
     "registry": "select n * 10000 + range as person, diagnosis from (values "
     + ", ".join(f"('{name}', {count})" for name, count in (DIAGNOSES | {"rare": 1}).items())
     + ") as d(diagnosis, n), range(n)",
@@ -346,6 +362,18 @@ def test_a_pre_threshold_is_added_to_tau(compiled: Mapping[str, str], exact: Eng
     assert names == ["a", "b", "c", "d", "e"]
     assert "having count(*) >= 61" in compiled["private_gaussian"]
     assert "veil_people" not in exact.run(compiled["private_gaussian"])[0]
+
+
+def test_hostile_names_and_values_are_only_names_and_values(compiled: Mapping[str, str], exact: Engine) -> None:
+    ohara, x = exact.run(compiled["hostile"])
+    assert (ohara['gr"oup'], ohara["select"], ohara["n"], ohara["values"], ohara["group"]) == (
+        "o'hara",
+        1,
+        3,
+        12,
+        "o'hara",
+    )
+    assert (x['gr"oup'], x["n"], x["values"]) == ("x", 0, 0)
 
 
 def test_a_draw_without_a_reservation_is_refused(compiled: Mapping[str, str], noisy: Engine) -> None:

@@ -3,8 +3,13 @@
 
 {% macro _budgets_of(node, problems) %}
     {%- set found = [] -%}
+    {%- for upstream in veil._ancestors(node, {}) -%}
+        {%- do found.extend(veil._guards_of(upstream, problems)) -%}
+    {%- endfor -%}
     {%- set unguarded = [] -%}
-    {%- do veil._walk_upstream(node, false, found, unguarded, problems) -%}
+    {%- for upstream in veil._ancestors(node, {}, pass_guarded=false) if veil._has_roles(upstream) and not veil._is_guarded(upstream) -%}
+        {%- do unguarded.append(upstream.name) -%}
+    {%- endfor -%}
     {%- if unguarded -%}
         {%- do problems.append("no budget guards `" ~ unguarded | unique | join("`, `") ~ "`, which it reads and whose columns hold people. "
             ~ "Name it under `source` of a budget in `veil__budgets`") -%}
@@ -12,20 +17,35 @@
     {%- do return(found | unique | sort) -%}
 {% endmacro %}
 
-{% macro _walk_upstream(node, guarded, found, unguarded, problems) %}
-    {%- for unique_id in (node.get('depends_on') or {}).get('nodes') or [] -%}
+{#- Everything that a node is built from, each once. -#}
+{% macro _ancestors(node, seen, pass_guarded=true) %}
+    {%- for unique_id in (node.get('depends_on') or {}).get('nodes') or [] if unique_id not in seen -%}
         {%- set upstream = graph.nodes.get(unique_id) or graph.sources.get(unique_id) -%}
         {%- if upstream and not veil._is_noisy(upstream) -%}
-            {%- set guards = veil._guards_of(upstream, problems) -%}
-            {%- do found.extend(guards) -%}
-            {%- set above = [] -%}
-            {%- do veil._walk_upstream(upstream, guarded or guards | length > 0, above, unguarded, problems) -%}
-            {%- do found.extend(above) -%}
-            {%- if veil._has_roles(upstream) and not guarded and not guards and not above -%}
-                {%- do unguarded.append(upstream.name) -%}
+            {%- do seen.update({unique_id: upstream}) -%}
+            {%- if pass_guarded or not veil._guards_of(upstream, []) -%}
+                {%- do veil._ancestors(upstream, seen, pass_guarded) -%}
             {%- endif -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- do return(seen.values() | list) -%}
+{% endmacro %}
+
+{#- Whether a budget guards a node, or something that it is built from. -#}
+{% macro _is_guarded(node) %}
+    {%- for one in [node] + veil._ancestors(node, {}) if veil._guards_of(one, []) -%}
+        {%- do return(true) -%}
+    {%- endfor -%}
+    {%- do return(false) -%}
+{% endmacro %}
+
+{#- `veil__budgets`, or a stop where it is no mapping. -#}
+{% macro _budgets() %}
+    {%- set budgets = veil._setting('budgets') or {} -%}
+    {%- if budgets is not mapping -%}
+        {%- do veil._fail('release', [veil._must_be('veil__budgets', "a mapping of names to budgets", budgets)]) -%}
+    {%- endif -%}
+    {%- do return(budgets) -%}
 {% endmacro %}
 
 {% macro _is_noisy(node) %}
@@ -36,7 +56,7 @@
 {% macro _guards_of(node, problems) %}
     {%- set names = [node.name, node.unique_id, (node.get('source_name') or '') ~ '.' ~ node.name] -%}
     {%- set guards = [] -%}
-    {%- for budget, terms in veil._setting('budgets').items() if terms is mapping -%}
+    {%- for budget, terms in veil._budgets().items() if terms is mapping -%}
         {%- set sources = [terms.source] if terms.get('source') is string else terms.get('source') or [] -%}
         {%- if sources | select('in', names) | list -%}
             {%- do guards.append(budget) -%}

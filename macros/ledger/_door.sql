@@ -16,7 +16,7 @@
 {% endmacro %}
 
 {% macro _door_call(command, arguments) %}
-    {%- set asked = dict(arguments, declared=veil._setting('budgets'), invocation_id=invocation_id) -%}
+    {%- set asked = dict(arguments, declared=veil._budgets(), invocation_id=invocation_id) -%}
     {%- do return(command ~ "(" ~ veil._literal(tojson(veil._ledger_place())) ~ ", " ~ veil._literal(tojson(asked)) ~ ")") -%}
 {% endmacro %}
 

@@ -65,9 +65,9 @@
     {%- if declared.get('budget') is none -%}
         {%- do problems.append("`dp.budget` is missing: the budget that pays, one of `veil__budgets`"
             ~ (", here " ~ budgets | join(", ") if budgets else "")) -%}
-    {%- elif declared.budget not in veil._setting('budgets') -%}
+    {%- elif declared.budget not in veil._budgets() -%}
         {%- do problems.append("nobody declared the budget `" ~ declared.budget ~ "`: add it to `veil__budgets`"
-            ~ veil._nearest(declared.budget, veil._setting('budgets').keys() | list)) -%}
+            ~ veil._nearest(declared.budget, veil._budgets().keys() | list)) -%}
     {%- elif declared.budget not in budgets -%}
         {%- do problems.append("the budget `" ~ declared.budget ~ "` guards nothing that this model reads. Guarded by: "
             ~ (budgets | join(", ") or "none")) -%}
@@ -88,7 +88,7 @@
         'policy_hash': hash,
         'last': {
             'release_id': none if last is none else last.release_id,
-            'refresh': declared.get('refresh') or veil._setting('budgets')[declared.budget].get('refresh'),
+            'refresh': declared.get('refresh') or veil._budgets()[declared.budget].get('refresh'),
             'policy_hash': hash,
         },
     }) -%}

@@ -1,13 +1,15 @@
 {#- Print what a run will spend, before its first model, and refuse it whole if it does not fit. An on-run-start hook, or an
     operation. Debits nothing: every model is still checked by itself when it reserves. -#}
 
-{% macro plan() %}
+{% macro plan(models=none) %}
     {%- set building = flags.WHICH in ('run', 'build') and not flags.EMPTY -%}
     {%- if not execute or not (building or flags.WHICH == 'run-operation') -%}
         {%- do return('') -%}
     {%- endif -%}
     {%- set releases = [] -%}
-    {%- for node in graph.nodes.values() | sort(attribute='unique_id') if veil._is_noisy(node) and (not building or node.unique_id in selected_resources) -%}
+    {%- set names = [models] if models is string else models or [] -%}
+    {%- for node in graph.nodes.values() | sort(attribute='unique_id') if veil._is_noisy(node)
+            and (node.unique_id in selected_resources if building else models is none or node.name in names) -%}
         {%- do releases.append(veil._spending(node, veil.policy(node=node))) -%}
     {%- endfor -%}
     {%- if releases or not building -%}

@@ -1,6 +1,6 @@
 {% test budget_not_exceeded(model, budget=none) %}
     {%- set problems = [] -%}
-    {%- set known = veil._setting('budgets').keys() | list -%}
+    {%- set known = veil._budgets().keys() | list -%}
     {%- if budget is not none and budget not in known -%}
         {%- do problems.append(veil._must_be('budget', "one of `veil__budgets`: " ~ known | join(", "), budget) ~ veil._nearest(budget, known)) -%}
     {%- endif -%}

@@ -267,6 +267,31 @@ def test_the_same_release_is_debited_once_and_drawn_in_one_life(door: Door) -> N
     assert door.settle("a") != []
 
 
+def test_a_kill_between_settlement_and_publication_is_paid_and_made_again(tmp_path: Path) -> None:
+    process = elsewhere(tmp_path, "print(door.settle('elsewhere'), flush=True); time.sleep(60)")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "[]\n"
+    process.kill()
+    process.wait()
+    door = Door(str(tmp_path / "w.duckdb"), tmp_path / "head.json")
+    # Nothing was published, so the last record of the table is none or an older release: it is due, and paid again.
+    assert door.call("refresh_due", release_id=None, refresh="once")["due"]
+    assert "Difference: epsilon 0.2" in door.reserve("mine", "0.6")[0]
+    assert door.call("recover", because="the machine was killed")["lines"] == ["no release is open"]
+    door.close()
+
+
+def test_a_status_of_a_broken_budget_or_ledger_is_an_error_and_not_empty(door: Door) -> None:
+    three_rows(door)
+    door.sql("update veil.ledger set epsilon = 0 where seq = 2")
+    door.session.verified.clear()
+    with pytest.raises(duckdb.Error, match="row 2 of the ledger was edited"):
+        door.call("budget_status")
+    door.budgets["people"]["epsilon"] = 0
+    with pytest.raises(duckdb.Error, match="must be a number above 0"):
+        door.call("budget_status")
+
+
 def test_a_debit_survives_the_rollback_of_the_model(file_door: Door) -> None:
     model = file_door.connection.cursor()
     model.execute("create table t as select 1 as x")
@@ -413,6 +438,11 @@ def test_a_lower_limit_in_yaml_is_obeyed_at_once(door: Door) -> None:
     assert door.reserve("a", "0.3") == []
     door.budgets["people"]["epsilon"] = 0.5
     assert "Remaining:  epsilon 0.2" in door.reserve("b", "0.4")[0]
+    exceeded = []
+    for limit in (0.3, 0.29):
+        door.budgets["people"]["epsilon"] = limit
+        exceeded += [row["exceeded"] for row in door.call("budget_status")["rows"]]
+    assert exceeded == [False, True]
 
 
 def test_consumers_have_parts_of_the_whole(door: Door) -> None:

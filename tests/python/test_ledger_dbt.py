@@ -6,6 +6,7 @@ import os
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pytest
 import yaml
 from harness import Project, Result, columns, rows
@@ -182,20 +183,13 @@ def test_a_run_that_does_not_fit_is_refused_before_its_first_model(built: tuple[
         assert spent(project) == Decimal("0.5")
         assert project.query("select table_name from duckdb_tables() order by 1") == before
 
-        # Half of the plan fits. Without the hook every model is still checked by itself, also on retry.
+        # Half of the plan fits.
         assert project.dbt("run", "--select", "one").success
-        assert spent(project) == Decimal("0.9")
-        configure(project, **{"on-run-start": []})
-        late = project.dbt("run", "--select", "two", "reader")
-        assert late.status("two") == "error"
-        assert "Difference: epsilon 0.3" in late.message("two")
-        assert not project.dbt("retry").success
         assert spent(project) == Decimal("0.9")
     finally:
         for name in ("one", "two"):
             for path in (project.folder / "models").glob(f"*{name}.*"):
                 path.unlink()
-        configure(project)
 
 
 def test_a_limit_raised_in_yaml_needs_its_row(built: tuple[Project, Result]) -> None:
@@ -249,31 +243,25 @@ def test_the_status_shows_every_method_and_the_tests_watch_it(built: tuple[Proje
     assert zcdp > 0
 
 
-def test_a_model_that_fails_after_reading_stays_charged_and_is_shown(project: Project) -> None:
-    people(project)
-    fails = COUNT.replace("from counts", "from counts where error(n::varchar) is null")
-    project.model("broken", fails, config=dp("0.4"))
-    project.model("unbound", COUNT.replace("count(*)", "count(no_such_column)"), config=dp("0.4"))
-    configure(project)
-    project.dbt("seed")
-    failed = project.dbt("run")
-    assert not failed.success
-    assert "no_such_column" in failed.message("unbound")
-    # A mistake that binding finds costs nothing; what failed while it read is charged.
-    assert events(project, "unbound") == []
-    assert events(project, "broken") == ["reserve"]
-    assert spent(project) == Decimal("0.4")
-    again = project.dbt("run", "--select", "broken")
-    assert "orphan: `broken` reserved epsilon 0.4" in again.text
-    assert spent(project) == Decimal("0.8")
-    recovered = project.dbt("run-operation", "veil.recover", "--args", "{because: 'a bug'}")
-    assert recovered.text.count(": charged") == 2
-    assert spent(project) == Decimal("0.8")
+def test_a_deleted_settlement_fails_every_test(built: tuple[Project, Result]) -> None:
+    project, _ = built
+    with duckdb.connect(str(project.warehouse)) as connection:
+        connection.execute("delete from veil.ledger where event = 'settle' and model like '%counted'")
+    tests = project.dbt("test", "--select", "watched", "counted", *LEFT_OUT)
+    assert tests.status("veil_released_is_settled_counted_") == "fail"
+    assert tests.status("veil_ledger_intact_watched_") == "fail"
+    assert tests.status("veil_budget_not_exceeded_watched_") == "error"
+    refused = project.dbt("run", "--select", "counted")
+    assert "nothing is spent on a ledger that is not whole" in refused.text
 
 
-def test_policies_that_cannot_be_paid_for_are_refused_at_compile_time(project: Project) -> None:
+def test_what_costs_nothing_and_what_stays_charged(project: Project) -> None:
     people(project)
-    project.seed("others", rows("person,fee", "p1,3"), columns=columns({"person": "unit", "fee": "sensitive"}))
+    people_of = columns({"person": "unit", "month": "sensitive"})
+    disjoint = {"veil.units_disjoint": {"arguments": {"unit": "person", "blocks": "month"}}}
+    visits = rows("person,month", "p1,1", "p1,1", "p2,2", "NULL,1", "NULL,2")
+    project.seed("others", visits, columns=people_of, data_tests=[disjoint])
+    project.seed("strays", [*visits, *rows("person,month", "p2,3")], columns=people_of, data_tests=[disjoint])
     query = {"name": "n", "l0": 1, "linf": 1}
     wrong: dict[str, tuple[str, dict[str, Any], str]] = {
         "typo": (COUNT, dp("0.1", budget="poeple"), "did you mean `people`?"),
@@ -298,20 +286,44 @@ def test_policies_that_cannot_be_paid_for_are_refused_at_compile_time(project: P
             "drawn in 2 places",
         ),
         "never": ("select count(*) as n from {{ ref('people') }}", dp("0.1"), "drawn in 0 places"),
+        "misnamed": (COUNT.replace("'people'", "'strays'"), dp("0.1"), "`veil__budgets.strays.unit` names `persom`"),
+        "unbound": (COUNT.replace("count(*)", "count(no_such_column)"), dp("0.4"), "no_such_column"),
         "unguarded": (COUNT.replace("'people'", "'others'"), dp("0.1"), "no budget guards `others`"),
         "unknown_key": (COUNT, dp("0.1", epsilom=1), "has no key `epsilom`"),
     }
     for name, (sql, config, _) in wrong.items():
         project.model(name, sql, config=config)
-    configure(project, **{"on-run-start": []})
-    project.dbt("seed")
-    result = project.dbt("run", "--exclude", "package:veil")
+    fails = COUNT.replace("from counts", "from counts where error('x' || left(n::varchar, 0)) is null")
+    project.model("broken", fails, config=dp("0.4"))
+    strays = {"source": "strays", "unit": "persom", "epsilon": 1}
+    configure(project, BUDGETS | {"strays": strays}, **{"on-run-start": []})
+    result = project.dbt("build", "--exclude", "package:veil", "--exclude-resource-type", "test")
     for name, (_, _, message) in wrong.items():
         assert result.status(name) == "error", name
         assert message in result.message(name), result.message(name)
-    assert spent(project) == 0
-    configure(project, {"people": BUDGETS["people"] | {"unit": "persom"}})
-    assert "`veil__budgets.people.unit` names `persom`" in project.dbt("run", "--select", "typo").text
+    # What is found before anything is read costs nothing; what failed while it read is charged, shown, and resolved.
+    assert events(project, "broken") == ["reserve"]
+    assert {model for (model,) in project.query("select distinct model from veil.ledger where model is not null")} == {
+        "model.consumer.broken"
+    }
+    assert spent(project) == Decimal("0.4")
+    # `dbt retry` selects nothing that a plan could see; the model is charged again, and refused when nothing is left.
+    project.dbt("retry")
+    assert spent(project) == Decimal("0.8")
+    refused = project.dbt("retry")
+    assert "Difference: epsilon 0.2" in refused.message("broken")
+    assert spent(project) == Decimal("0.8")
+    planned = project.dbt("run-operation", "veil.plan", "--args", "{models: broken}")
+    assert planned.text.count("orphan: `broken` reserved epsilon 0.4") == 2
+    recovered = project.dbt("run-operation", "veil.recover", "--args", "{because: 'a bug'}")
+    assert recovered.text.count(": charged") == 2
+    assert events(project, "broken") == ["reserve", "reserve", "orphan", "orphan"]
+    assert spent(project) == Decimal("0.8")
+
+    tests = project.dbt("test", "--select", "others", "strays")
+    assert tests.status("veil_units_disjoint_others_month__person") == "pass"
+    assert tests.status("veil_units_disjoint_strays_month__person") == "fail"
+    assert "p2" not in project.artefacts()
 
 
 def test_a_seeded_run_is_marked(project: Project) -> None:

@@ -53,7 +53,6 @@ COLUMNS = {
     "seeded": "boolean",
     "previous_hash": "varchar",
 }
-EVENTS = ("limit", "reserve", "settle", "refund", "orphan", "reset")
 PERIODS = {
     "daily": "%Y-%m-%d",
     "weekly": "%G-W%V",
@@ -1128,8 +1127,15 @@ def _balance(ledger: Ledger, budget: Budget, ahead: Sequence[Request]) -> str:
 
 
 def status(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Every budget with its totals by every method, one row for each limit that it has."""
+    """Every budget with its totals by every method, one row for each limit that it has.
+
+    Raises:
+        ValueError: a budget is not readable or the ledger is not whole; SQL that reads the rows must not pass then.
+    """
     budgets, problems = read_budgets(asked.get("declared") or {})
+    problems += _integrity(ledger)
+    if problems:
+        raise ValueError("veil.budget_status(): " + "\n  - ".join(problems))
     rows = []
     orphans = Counter(item["budget"] for item in ledger.open_releases())
     for budget in budgets.values():
@@ -1156,7 +1162,7 @@ def status(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
                     "exceeded": not total.fits(budget.accounting),
                 }
             )
-    return {"problems": problems, "rows": rows}
+    return {"problems": [], "rows": rows}
 
 
 def _finite(number: float | None) -> float | None:

@@ -69,7 +69,7 @@ select {{ veil._call_search(udf, asked) }} as answer
 {%- if problems -%}
     {%- do veil._fail(macro, problems, "model `" ~ node.name ~ "`") -%}
 {%- endif -%}
-{%- set ns = namespace(columns=policy.columns | selectattr('role', 'equalto', 'quasi_identifier') | list) -%}
+{%- set columns = policy.columns | selectattr('role', 'equalto', 'quasi_identifier') | list -%}
 {{ veil._counted(spec) }},
 frequency as (
     select
@@ -79,13 +79,13 @@ frequency as (
         cast(counted.row_count as bigint) as row_count
     from counted
 ),
-{%- for column in ns.columns %}
+{%- for column in columns %}
 values_of_{{ loop.index }} as (
     {{ veil._searched_values(column, loop.index) }}
 ),
 {%- endfor %}
 value_labels as (
-    {%- for column in ns.columns %}
+    {%- for column in columns %}
     {{ "union all" if not loop.first }}
     select
         'q' as source,

@@ -115,6 +115,30 @@ def test_a_lattice_too_large_for_an_exact_answer_says_so_and_ends() -> None:
         assert ended.releases[0].smallest >= 3
 
 
+def test_rows_without_a_person_are_dropped_at_a_cost_but_nobody_is_left_out() -> None:
+    columns = (Column.from_labels("a", [[0, 1, 2], ["x", "x", "y"], ["*", "*", "*"]]),)
+    rows = np.array([4, 4, 1])
+    table = Table(columns, np.array([[0], [1], [2]]), np.array([4, 4, 0]), rows)
+    best = search(table, Policy(3), top=3).releases
+    assert [r.levels["a"] for r in best] == [0, 1, 2]
+    assert [r.suppressed_people for r in best] == [0, 0, 0]
+    assert [r.suppressed_rows for r in best] == [1, 1, 0]
+    assert [r.loss for r in best] == pytest.approx([1 / 9, (8 / 2 + 1) / 9, 1])
+
+
+def test_a_lattice_of_more_nodes_than_a_machine_word_counts() -> None:
+    draw = np.random.default_rng(2)
+    columns = tuple(
+        Column.from_labels(f"c{i:02}", [range(8), [v // 2 for v in range(8)], [v // 4 for v in range(8)], ["*"] * 8])
+        for i in range(40)
+    )
+    values = draw.integers(0, 8, size=(50, 40))
+    answer = search(Table(columns, values, np.ones(50, np.int64), np.ones(50, np.int64)), Policy(5), time_limit=5)
+    assert answer.nodes == 4**40
+    assert not answer.exact
+    assert answer.releases[0].smallest >= 5
+
+
 def test_wide_keys_are_grouped_without_overflow() -> None:
     draw = np.random.default_rng(5)
     values = draw.integers(0, 1000, size=(1000, 8))

@@ -153,8 +153,9 @@ class Judge:
         self.table = table
         self.policy = policy
         self.limit = math.floor(policy.suppress_up_to * table.people_total + TOLERANCE)
-        # Who has other rows that are kept is not left out: a small class of such people may be dropped at no charge.
-        self.may_suppress = self.limit > 0 or len(table.repeated_tuple) > 0
+        # Who has other rows that are kept is not left out: a small class of such people may be dropped at no charge,
+        # and so may one of rows without a person.
+        self.may_suppress = self.limit > 0 or len(table.repeated_tuple) > 0 or bool((table.people == 0).any())
         self.sensitive = {column.name: column for column in table.sensitive}
         self.monotone = tuple(c for c in policy.criteria if self._monotone(c))
         self.other = tuple(c for c in policy.criteria if not self._monotone(c))
@@ -281,9 +282,19 @@ class Lattice:
         self.nodes = math.prod(self.shape)
 
     def node(self, number: int) -> Node:
-        """The levels of the node with this number."""
-        place = np.unravel_index(number, self.shape)
-        return tuple(levels[int(position)] for levels, position in zip(self.columns, place, strict=True))
+        """The levels of the node with this number; numbers follow the order of the levels."""
+        place = []
+        for size in reversed(self.shape):
+            number, position = divmod(number, size)
+            place.append(position)
+        return tuple(levels[position] for levels, position in zip(self.columns, reversed(place), strict=True))
+
+    def number(self, node: Node) -> int:
+        """The number of a node, which no lattice is too large for."""
+        number = 0
+        for size, position in zip(self.shape, self.place(node), strict=True):
+            number = number * size + position
+        return number
 
     def place(self, node: Node) -> tuple[int, ...]:
         """The position of a node in an array of the lattice's shape."""
@@ -587,8 +598,7 @@ class _Exact:
             self.failed += 1
             return
         score = _rounded(self.metric.value(verdict.classes, verdict.kept))
-        number = int(np.ravel_multi_index(place, self.lattice.shape))
-        self.found = sorted([*self.found, (score, number)])[: self.top]
+        self.found = sorted([*self.found, (score, self.lattice.number(node))])[: self.top]
 
     def _learn(self, node: Node) -> None:
         """A metric of classes gives a bound for this node and all above it."""
@@ -634,8 +644,7 @@ class _Descent:
         """The best releases met, with their numbers."""
         met = [(score, node) for node, score in self.scores.items() if score is not None]
         best = sorted(met)[: self.top]
-        shape = self.lattice.shape
-        return [(score, int(np.ravel_multi_index(self.lattice.place(node), shape))) for score, node in best]
+        return [(score, self.lattice.number(node)) for score, node in best]
 
     def feasible(self) -> None:
         """Not known."""

@@ -161,7 +161,7 @@ class _Walk:
             least = min(self.least, rest.people_total)
             if judge.classes(node).people[kept].sum() < least:
                 continue
-            take = kept[rest.assign(node)]
+            take = kept[judge.assign(node)]
             if rest.select(take).people_total < least:
                 continue
             self.taken.append((node, left[take]))

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from dbt_veil import utility
 from dbt_veil.criteria import TOLERANCE, Criterion, View, worst
-from dbt_veil.frequency import BoolArray, Classes, FloatArray, Node, Table
+from dbt_veil.frequency import BoolArray, Classes, FloatArray, IntArray, Node, Table
 
 EXACT_NODES = 100_000
 DIGITS = 12
@@ -164,6 +164,7 @@ class Judge:
         self._sizes = np.zeros(0, dtype=np.int64)
         self._nodes: list[Node] = []
         self._room = _KEPT_CLASSES
+        self._assigned: tuple[Node, IntArray] | None = None
 
     def _monotone(self, criterion: Criterion) -> bool:
         counted_once = len(self.sensitive[criterion.column].repeated_cell) == 0
@@ -188,6 +189,12 @@ class Judge:
             self._sizes = np.append(self._sizes, len(result.first))
         self._known[node] = result
         return result
+
+    def assign(self, node: Node) -> IntArray:
+        """(tuples,): the class of each tuple; that of the last node is remembered."""
+        if self._assigned is None or self._assigned[0] != node:
+            self._assigned = (node, self.table.assign(node))
+        return self._assigned[1]
 
     def passes_monotone(self, node: Node) -> bool:
         """Whether a node satisfies the monotone part of the policy within the suppression limit."""
@@ -229,7 +236,7 @@ class Judge:
         return Verdict(classes, kept, suppressed)
 
     def _view(self, classes: Classes, kept: BoolArray, column: str, reference: FloatArray | None = None) -> View:
-        number = np.where(kept, np.cumsum(kept) - 1, -1)[self.table.assign(classes.node)]
+        number = np.where(kept, np.cumsum(kept) - 1, -1)[self.assign(classes.node)]
         sensitive = self.sensitive[column]
         if reference is None:
             together = sensitive.counts(np.minimum(number, 0), 1)[0]
@@ -246,7 +253,7 @@ class Judge:
             return 0
         if not len(self.table.repeated_tuple):
             return int(classes.people[~kept].sum())
-        inside = kept[self.table.assign(classes.node)]
+        inside = kept[self.assign(classes.node)]
         several = len(np.unique(self.table.repeated_unit[inside[self.table.repeated_tuple]]))
         return self.table.people_total - int(self.table.people[inside].sum()) - several
 

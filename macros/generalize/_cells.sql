@@ -17,8 +17,9 @@
     {%- if problems | length > found -%}
         {%- do return({}) -%}
     {%- endif -%}
-    {%- for level in levels if level >= ([resolution] + levels)[loop.index0] -%}
-        {%- do problems.append("`levels` must fall from `resolution` on. Got: " ~ level ~ " after " ~ ([resolution] + levels)[loop.index0]) -%}
+    {%- set falling = [resolution] + levels -%}
+    {%- for i in range(1, falling | length) if falling[i] >= falling[i - 1] -%}
+        {%- do problems.append("`levels` must fall from `resolution` on. Got: " ~ falling[i] ~ " after " ~ falling[i - 1]) -%}
     {%- endfor -%}
     {%- do return({'system': system, 'resolution': resolution, 'levels': levels, 'top_level': levels | length + 1}) -%}
 {% endmacro %}

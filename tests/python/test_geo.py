@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import h3
 import numpy as np
 import pytest
 from dbt_veil.keys import new_keyring, write_keyring
@@ -50,6 +51,7 @@ MODELS = {
     "wide_grid": "veil.geo_grid(ref('towns'), size=50000)",
     "frozen": "veil.geo_grid(ref('london'), size=1000, area=[-1, 51, 1, 52])",
     "hexed": "veil.geo_hex(ref('towns'), resolution=5, cell_column='h3')",
+    "tiled": "veil.geo_tile(ref('poles'), level=3, cell_column='tile')",
     "rounded": "veil.geo_round(ref('towns'), decimals=1)",
     "suppressed": "veil.geo_donut(ref('bad'), minimum=500, maximum=500, null_island='reject', invalid='suppress')",
     "map": "veil.geo_cells(ref('patients'), size=1000, k=3, unit='person', attributes={'age': {'hierarchy': "
@@ -62,6 +64,13 @@ MODELS = {
     "fewer": f"veil.geo_sensitive_places(ref('visits'), ref('places'), radius=150, action='drop', {PLANE})",
     "seen": "veil.unicity(ref('trips'), unit='person', point_columns=['cell', 'hour'], points=2, draws=20)",
     "hostile": "veil.geo_jitter(ref('hostile_input'), radius=10, x='select', y='a\"b', crs='plane:m', unit='Group')",
+}
+
+CODES = {
+    "coarser_hexes": ("hexed", "h3", {"kind": "cells", "system": "h3", "resolution": 5, "levels": [3]}),
+    "coarser_tiles": ("tiled", "tile", {"kind": "cells", "system": "quadkey", "resolution": 3, "levels": [2, 1]}),
+    "wrong_codes": ("hexed", "h3", {"kind": "cells", "system": "h3", "resolution": 6, "levels": [3]}),
+    "no_codes": ("hexed", "town", {"kind": "cells", "system": "h3", "resolution": 5, "levels": [3]}),
 }
 
 REFUSED = {
@@ -135,7 +144,7 @@ REFUSED = {
         "veil.unicity(ref('trips'), unit='person', point_columns=['cell', 'minute'], points=0)",
         ["veil.unicity(): `points` must be between 1 and 100. Got: 0"],
     ),
-    "flat_hex": (f"veil.geo_hex(ref('homes'), resolution=8, {PLANE})", ["H3 cells lie on the Earth"]),
+    "flat_hex": (f"veil.geo_hex(ref('homes'), resolution=8, {PLANE})", ["these cells lie on the Earth"]),
 }  # fmt: skip
 
 
@@ -168,6 +177,8 @@ def tables() -> dict[str, str]:
         "on_borders": "select unnest([0.3, 0.6, 0.7, 0.29999, -0.1, -0.0001, 0]) as x_km, 0.05 as y_km",
         "regions": "select 'POLYGON((-9 -9, 9 -9, 9 9, -9 9, -9 -9))' as wkt",
         "towns": "select * from (values ('Nome', -165.4, 64.5), ('Miami', -80.2, 25.8)) as t (town, lon, lat)",
+        "poles": "select * from (values ('n', 0, 90), ('s', 0, -90), ('e', 180, 0.1), ('w', -180, 0.1)) "
+        "as t (pole, lon, lat)",
         "london": "select -0.1276 as lon, 51.5072 as lat",
         "feet": "select * from (values (727971.9, 880774.2), (723904.5, 880764.1)) as t (lon, lat)",
         "bad": "select * from (values ('0', '91'), ('5', null), ('0', '0'), ('', ''), ('1', 'nan'), ('11.5', '48.1'), "
@@ -190,6 +201,9 @@ def built(shared_project: Project) -> tuple[Project, Result]:
         {"veil.geo_linkage": {"name": "linkage_low", "arguments": {**linkage, "max_linkage": "0.9"}}},
         {"veil.geo_linkage": {"name": "linkage_high", "arguments": {**linkage, "max_linkage": 0.01}}},
     ]
+    for name, (table, column, hierarchy) in CODES.items():
+        label = "{{ veil.generalize('" + column + "', " + repr(hierarchy) + ", 1) }}"
+        project.model(name, f"select {column}, {label} as parent from {{{{ ref('{table}') }}}}")
     seen = {"unit": "person", "point_columns": ["cell", "hour"], "points": 2, "draws": 20}
     tests += [
         {"veil.unicity": {"name": "unicity_low", "arguments": {**seen, "max_unicity": 0}}},
@@ -399,6 +413,23 @@ def test_rounding_and_hexagons(built: tuple[Project, Result]) -> None:
     cells = built[0].query("select h3, lon, lat from hexed where town = 'Miami'")
     assert cells[0][0].startswith("8544a1")
     assert Geod(ellps="WGS84").inv(-80.2, 25.8, *cells[0][1:])[2] < 12_000
+
+
+def test_tiles_clamp_at_the_poles_and_at_the_antimeridian(built: tuple[Project, Result]) -> None:
+    tiles = dict(built[0].query("select pole, tile from tiled"))
+    # Column 4 of the first and the last row; row 3 of the last and the first column. No row is lost, no tile is 8.
+    assert tiles == {"n": "100", "s": "322", "e": "133", "w": "022"}
+    assert max(abs(lat) for (lat,) in built[0].query("select lat from tiled")) == pytest.approx(82.68, abs=0.01)
+
+
+def test_codes_of_cells_generalise_to_the_cells_around(built: tuple[Project, Result]) -> None:
+    for code, parent in built[0].query("select h3, parent from coarser_hexes"):
+        assert parent == h3.cell_to_parent(code, 3)
+    assert {parent for (parent,) in built[0].query("select parent from coarser_tiles")} == {"10", "32", "13", "02"}
+    for name in ("wrong_codes", "no_codes"):
+        assert built[1].status(name) == "error"
+        assert "Miami" not in built[1].message(name)
+        assert "8544a1" not in built[1].message(name)
 
 
 def test_names_that_bite_come_out_as_they_went_in(built: tuple[Project, Result]) -> None:

@@ -96,6 +96,7 @@ def udfs(session: Session) -> Sequence[Udf]:
         Udf("veil_geo_hex_parent", _hex_parent, ("VARCHAR", "INTEGER"), "VARCHAR"),
         Udf("veil_geo_hex_resolution", _hex_resolution, ("VARCHAR",), "INTEGER"),
         Udf("veil_geo_quadkey", _quadkey, ("DOUBLE", "DOUBLE", "INTEGER"), "VARCHAR"),
+        Udf("veil_geo_quadkey_centre", _quadkey_centre, ("VARCHAR",), POINT),
     ]
     return [replace(udf, function=_in_lasting_thread(udf.function)) for udf in family]
 
@@ -170,6 +171,19 @@ def quadkeys(lon: Floats, lat: Floats, level: int) -> list[str]:
         bit = level - 1 - place
         digits[:, place] = ((columns >> bit) & 1) + 2 * ((rows >> bit) & 1) + ord("0")
     return [row.tobytes().decode("ascii") for row in digits]
+
+
+def quadkey_centres(codes: Sequence[str]) -> tuple[Floats, Floats]:
+    """Longitude and latitude of the middle of each tile, degrees, shape (n,)."""
+    lon, lat = np.zeros(len(codes)), np.zeros(len(codes))
+    for row, code in enumerate(codes):
+        column, line = int(code.translate(_EAST), 2), int(code.translate(_SOUTH), 2)
+        lon[row] = (column + 0.5) / (1 << len(code)) * 360.0 - 180.0
+        lat[row] = np.degrees(np.arctan(np.sinh(np.pi * (1.0 - 2.0 * (line + 0.5) / (1 << len(code))))))
+    return lon, lat
+
+
+_EAST, _SOUTH = str.maketrans("0123", "0101"), str.maketrans("0123", "0011")
 
 
 def tile_numbers(lon: Floats, lat: Floats, level: int) -> tuple[Any, Any]:
@@ -319,6 +333,10 @@ def _hex_resolution(cells: Column) -> pa.Array:
 
 def _quadkey(lon: Column, lat: Column, level: Column) -> pa.Array:
     return pa.array(quadkeys(_floats(lon), _floats(lat), int(_constant(level))), pa.string())
+
+
+def _quadkey_centre(codes: Column) -> pa.Array:
+    return _points(*quadkey_centres(codes.to_pylist()))
 
 
 def _remember_region(regions: dict[str, shapely.Geometry], wkts: Sequence[str | None] | None) -> str:

@@ -3,6 +3,8 @@
 {% macro _figures_t(spec, request, n, id) -%}
     {%- if request.kind == 'equal' and request.scope != 'ring' -%}
 {{ veil._t_equal(spec, request, n, id) }}
+    {%- elif request.kind in ('ordered', 'numeric') and request.scope != 'ring' -%}
+{{ adapter.dispatch('_t_along_a_line', 'veil')(spec, request, n, id) }}
     {%- else -%}
 {{ veil._moves(spec, request, n, id) }},
         {%- if request.kind == 'equal' %}
@@ -10,7 +12,7 @@
         {%- elif request.kind == 'hierarchical' %}
 {{ veil._t_along_a_tree(spec, request, id) }}
         {%- else %}
-{{ veil._t_along_a_line(spec, request, n, id) }}
+{{ veil._t_by_steps(spec, request, n, id) }}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
@@ -181,7 +183,7 @@ figures{{ id }} as (
 {#- Earth mover's distance on a line: what is carried past each position, times the step to the next, over the range.
     `ordered` stands at ranks, `numeric` at the numbers themselves. A value without a position (NULL, or one that `order`
     does not list) is a category of its own at distance 1 from all others. -#}
-{% macro _t_along_a_line(spec, request, n, id) -%}
+{% macro _t_by_steps(spec, request, n, id) -%}
     {%- set moves = "moves" ~ id -%}
 positions{{ id }} as (
     {{ veil._positions(request, n, id) }}
@@ -217,14 +219,7 @@ steps{{ id }} as (
         ) - stops{{ id }}.position as step
     from stops{{ id }}
 ),
-span{{ id }} as (
-    {%- if request.order and request.order is not string %}
-    select {{ request.order | length - 1 }} as span
-    {%- else %}
-    select max(positions{{ id }}.position) - min(positions{{ id }}.position) as span
-    from positions{{ id }}
-    {%- endif %}
-),
+{{ veil._span(request, id) }},
 costs{{ id }} as (
     select
         {{ veil._key_list(spec, "steps" ~ id) }},
@@ -257,6 +252,160 @@ figures{{ id }} as (
         on {{ veil._same_class(spec, "sides" ~ id, "costs" ~ id) }}
 )
 {%- endmacro %}
+
+{% macro _span(request, id) -%}
+span{{ id }} as (
+    {%- if request.order and request.order is not string %}
+    select {{ request.order | length - 1 }} as span
+    {%- else %}
+    select max(positions{{ id }}.position) - min(positions{{ id }}.position) as span
+    from positions{{ id }}
+    {%- endif %}
+)
+{%- endmacro %}
+
+{% macro default___t_along_a_line(spec, request, n, id) -%}
+{{ veil._moves(spec, request, n, id) }},
+{{ veil._t_by_steps(spec, request, n, id) }}
+{%- endmacro %}
+
+{#- The same distance without a row for each class and each value of the table: between two values of a class what is carried
+    changes sign once, where the reference reaches the class's share (`reached`), and the reference's own part of the sum is
+    a difference of running areas. -#}
+{% macro duckdb___t_along_a_line(spec, request, n, id) -%}
+    {%- set keys = veil._key_list(spec, "own" ~ id) -%}
+positions{{ id }} as (
+    {{ veil._positions(request, n, id) }}
+),
+{{ veil._span(request, id) }},
+reference_line{{ id }} as (
+    select
+        positions{{ id }}.position,
+        coalesce(sum(reference_shares{{ n }}.share), 0) as share
+    from positions{{ id }}
+    left join reference_shares{{ n }}
+        on {{ veil._same("positions" ~ id ~ ".sensitive_value", "reference_shares" ~ n ~ ".sensitive_value") }}
+    where positions{{ id }}.position is not null
+    group by positions{{ id }}.position
+),
+reached{{ id }} as (
+    select
+        reference_line{{ id }}.position,
+        coalesce(sum(reference_line{{ id }}.share) over (order by reference_line{{ id }}.position)
+            / nullif(sum(reference_line{{ id }}.share) over (), 0), 0) as reached,
+        lead(reference_line{{ id }}.position) over (order by reference_line{{ id }}.position) - reference_line{{ id }}.position as step
+    from reference_line{{ id }}
+),
+areas{{ id }} as (
+    select
+        reached{{ id }}.position,
+        reached{{ id }}.reached,
+        coalesce(sum(reached{{ id }}.reached * reached{{ id }}.step) over (
+            order by reached{{ id }}.position
+            rows between unbounded preceding and 1 preceding
+        ), 0) as area
+    from reached{{ id }}
+),
+crossings{{ id }} as (
+    select
+        areas{{ id }}.reached,
+        min(areas{{ id }}.position) as position,
+        min(areas{{ id }}.area) as area
+    from areas{{ id }}
+    group by areas{{ id }}.reached
+),
+last_area{{ id }} as (
+    select
+        max(areas{{ id }}.position) as position,
+        max(areas{{ id }}.area) as area
+    from areas{{ id }}
+),
+placed{{ id }} as (
+    select
+        shares{{ n }}.*,
+        positions{{ id }}.position
+    from shares{{ n }}
+    inner join positions{{ id }}
+        on {{ veil._same("shares" ~ n ~ ".sensitive_value", "positions" ~ id ~ ".sensitive_value") }}
+),
+own{{ id }} as (
+    select
+        {{ veil._key_list(spec, "placed" ~ id) }},
+        placed{{ id }}.position,
+        sum(placed{{ id }}.share) as share
+    from placed{{ id }}
+    where placed{{ id }}.position is not null
+    group by
+        {{ veil._key_list(spec, "placed" ~ id) }},
+        placed{{ id }}.position
+),
+gaps{{ id }} as (
+    select
+        {{ keys }},
+        own{{ id }}.position as gap_start,
+        lead(own{{ id }}.position) over (partition by {{ keys }} order by own{{ id }}.position) as gap_end,
+        {{ veil._carried(spec, "own" ~ id, "share") }} as share,
+        row_number() over (partition by {{ keys }} order by own{{ id }}.position) as place
+    from own{{ id }}
+),
+costs{{ id }} as (
+    select
+        {{ veil._key_list(spec, "gaps" ~ id) }},
+        sum(
+            -- before the first value all of the reference so far has been carried
+            case when gaps{{ id }}.place = 1 then start_area.area else 0 end
+            + case
+                when coalesce(crossing.position, last_area{{ id }}.position) <= gaps{{ id }}.gap_start
+                    then {{ veil._gap_area(id) }} - gaps{{ id }}.share * ({{ veil._gap_end(id) }} - gaps{{ id }}.gap_start)
+                when coalesce(crossing.position, last_area{{ id }}.position) >= {{ veil._gap_end(id) }}
+                    then gaps{{ id }}.share * ({{ veil._gap_end(id) }} - gaps{{ id }}.gap_start) - {{ veil._gap_area(id) }}
+                else
+                    gaps{{ id }}.share * (2 * crossing.position - gaps{{ id }}.gap_start - {{ veil._gap_end(id) }})
+                    + start_area.area + coalesce(end_area.area, last_area{{ id }}.area) - 2 * crossing.area
+            end
+        ) as cost
+    from gaps{{ id }}
+    cross join last_area{{ id }}
+    inner join areas{{ id }} as start_area
+        on start_area.position = gaps{{ id }}.gap_start
+    left join areas{{ id }} as end_area
+        on end_area.position = gaps{{ id }}.gap_end
+    asof left join crossings{{ id }} as crossing
+        on gaps{{ id }}.share <= crossing.reached
+    group by {{ veil._key_list(spec, "gaps" ~ id) }}
+),
+known_reference{{ id }} as (
+    select coalesce(sum(reference_line{{ id }}.share), 0) as share
+    from reference_line{{ id }}
+),
+{{ veil._per_class(spec, id ~ "_sides", "placed" ~ id, {
+    'matched': "sum(case when placed" ~ id ~ ".position is null then "
+        ~ veil._smaller("placed" ~ id ~ ".share", "placed" ~ id ~ ".reference_share") ~ " else 0 end)",
+    'known_share': "sum(case when placed" ~ id ~ ".position is not null then placed" ~ id ~ ".share else 0 end)",
+}) }},
+figures{{ id }} as (
+    select
+        {{ veil._key_list(spec, "sides") }},
+        sides.people,
+        sides.row_count,
+        1 - sides.matched - {{ veil._smaller("sides.known_share", "known_reference" ~ id ~ ".share") }}
+        * (1 - coalesce(costs{{ id }}.cost / nullif(span{{ id }}.span, 0), 0)) as measured,
+        {{ veil._literal(request.scope) }} as reference_scope
+    from figures{{ id }}_sides as sides
+    cross join span{{ id }}
+    cross join known_reference{{ id }}
+    left join costs{{ id }}
+        on {{ veil._same_class(spec, "sides", "costs" ~ id) }}
+)
+{%- endmacro %}
+
+{% macro _gap_end(id) %}
+    {%- do return("coalesce(gaps" ~ id ~ ".gap_end, last_area" ~ id ~ ".position)") -%}
+{% endmacro %}
+
+{% macro _gap_area(id) %}
+    {%- do return("(coalesce(end_area.area, last_area" ~ id ~ ".area) - start_area.area)") -%}
+{% endmacro %}
 
 {% macro _smaller(left, right) %}
     {%- do return("case when " ~ left ~ " < " ~ right ~ " then " ~ left ~ " else " ~ right ~ " end") -%}

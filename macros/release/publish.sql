@@ -173,7 +173,10 @@ from {{ relation }} as released
 {% macro _publication_records_sql(releases) -%}
 select
     {%- for name in veil._published_record_columns() %}
-    records.{{ name }}{{ "," if not loop.last }}
+    records.{{ name }},
+    {%- endfor %}
+    {%- for name in veil._published_counts() %}
+    case when records.budget is null then records.{{ name }} end as {{ name }}{{ "," if not loop.last }}
     {%- endfor %}
 from {{ veil._releases_relation(releases[0].node.database) }} as records
 where records.release_id in (
@@ -188,7 +191,11 @@ order by records.relation
 {% macro _published_record_columns() %}
     {%- do return([
         'release_id', 'relation', 'audience', 'released_at', 'policy_hash', 'quasi_identifiers', 'levels', 'nulls',
-        'people_out', 'rows_out', 'classes', 'k_required', 'k_measured', 'suppressed_share', 'measures',
-        'package_version', 'engine_version',
+        'k_required', 'budget', 'package_version', 'engine_version',
     ]) -%}
+{% endmacro %}
+
+{#- Counts of people. Those behind a differentially private table stay in: they are what its noise hides. -#}
+{% macro _published_counts() %}
+    {%- do return(['people_out', 'rows_out', 'classes', 'k_measured', 'suppressed_share', 'measures']) -%}
 {% endmacro %}

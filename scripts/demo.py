@@ -12,7 +12,7 @@ from dbt_veil.keys import new_keyring, write_keyring
 
 ROOT = Path(__file__).resolve().parents[1]
 KEYRING = Path("warehouse/veil_keyring.json")
-PUBLISHED = Path("published/internal.duckdb")
+PUBLISHED = (Path("published/internal.duckdb"), Path("published/public.duckdb"))
 REFUSED = "veil_demo__patients_by_address"
 
 
@@ -54,20 +54,27 @@ def refusal() -> str | None:
 
 def summarise() -> None:
     """The published tables and their records, read as an analyst reads them: no dbt, no warehouse, no key."""
-    with duckdb.connect(str(PUBLISHED), read_only=True) as analyst:
-        records = analyst.execute(
-            "select relation, people_out, classes, k_measured, suppressed_share from veil.releases order by relation"
-        ).fetchall()
-        for relation, people, classes, k, share in records:
-            table = relation.replace('"', "").split(".", maxsplit=1)[-1]
-            print(f"{table}: {people} people in {classes} classes, smallest {k}, {share:.2%} left out")
-            print(analyst.sql(f"select * from {table} limit 5"))
-    print(f"""Every table is in {PUBLISHED}, with its record in veil.releases. Ask it anything, with no dbt and no key:
+    records = """
+        select replace(relation, '"', '') as relation, people_out, classes, k_measured, suppressed_share, budget
+        from veil.releases order by relation
+    """
+    for file in PUBLISHED:
+        with duckdb.connect(str(file), read_only=True) as analyst:
+            for relation, people, classes, k, share, budget in analyst.execute(records).fetchall():
+                table = relation.split(".", maxsplit=1)[-1]
+                kept = (
+                    f"{people} people in {classes} classes, smallest {k}, {share:.2%} left out"
+                    if k
+                    else f"paid from `{budget}`"
+                )
+                print(f"{file}: {table}, {kept}")
+                print(analyst.sql(f"select * from {table} limit 6"))
+    print("""Each file has the record of its tables in veil.releases. Ask it anything, with no dbt and no key:
 
-    .venv/bin/python -c "import duckdb; print(duckdb.connect('{PUBLISHED}', read_only=True).sql(
+    .venv/bin/python -c "import duckdb; print(duckdb.connect('published/internal.duckdb', read_only=True).sql(
         'select age, count(*) as people from veil_demo__patients_by_age group by age order by age limit 5'))"
 
-The warehouse behind it stays with dbt. Compiled SQL to audit: target/compiled/veil/models/demo
+The warehouse behind them stays with dbt. Compiled SQL to audit: target/compiled/veil/models/demo
 """)
 
 

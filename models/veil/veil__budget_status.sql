@@ -1,5 +1,5 @@
 {#- A table and not a view: the totals by PLD come from the plugin, which a reader outside dbt does not have. -#}
-{{ config(materialized='table', enabled=((var('veil__budgets', {}) or {}) | length > 0)) }}
+{{ config(materialized='table', enabled=((veil._setting('budgets') or {}) | length > 0)) }}
 
 -- depends_on: {{ ref('veil__ledger') }}
 

@@ -1,6 +1,6 @@
 {{ config(
     materialized='view',
-    enabled=((var('veil__budgets', {}) or {}) | length > 0),
+    enabled=((veil._setting('budgets') or {}) | length > 0),
     pre_hook={'sql': "{% do veil._create_ledger() %}", 'transaction': false},
 ) }}
 

@@ -1,4 +1,4 @@
-{{ config(materialized='view', enabled=((var('veil__budgets', {}) or {}) | length > 0)) }}
+{{ config(materialized='view', enabled=((veil._setting('budgets') or {}) | length > 0)) }}
 
 with ledger as (
 

@@ -26,7 +26,13 @@ WITH_SUPPRESSION = (0, 3, 0, 2, 2, 1, 1, 0)
 
 # all that a consumer without budgets gets of the package beside its macros, and what he has switched off
 SHIPPED: set[str] = set()
-SWITCHED_OFF = {"veil__ledger", "veil__spend_by_model", "veil__budget_status", "veil-on-run-start-0", "veil-on-run-end-0"}
+SWITCHED_OFF = {
+    "veil__ledger",
+    "veil__spend_by_model",
+    "veil__budget_status",
+    "veil-on-run-start-0",
+    "veil-on-run-end-0",
+}
 
 
 @pytest.fixture(scope="module")

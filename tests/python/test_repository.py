@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -16,7 +17,7 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
 def tracked() -> list[Path]:
-    """Every file of the repository that is text, as git sees it; without git, all but what git would ignore."""
+    """Every file of the repository, as git sees it."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
@@ -54,3 +55,9 @@ def test_no_file_names_a_machine() -> None:
     assert "dbt_project.yml" in names
     hits = [name for name, path in names.items() if name not in allowed and patterns.search(path.read_text("utf-8"))]
     assert hits == []
+
+
+def test_the_yaml_of_root_and_consumer_is_strict() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "strict_parse.py")]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -3,8 +3,32 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import pytest
 from harness import ROOT, Project
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def links(page: Path) -> set[Path]:
+    """The files that a page links to."""
+    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))]
+    return {(page.parent / target).resolve() for target in targets if target and not re.match(r"[a-z]+:", target)}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    assert [target for target in links(page) if not target.exists()] == []
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    found: set[Path] = set()
+    todo = {ROOT / "docs" / "index.md"}
+    while todo:
+        found |= todo
+        todo = {target for page in todo if page.suffix == ".md" for target in links(page)} - found
+    assert [page for page in ROOT.glob("docs/**/*.md") if page not in found] == []
 
 
 def test_the_readme_is_short() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from dbt_veil import door as the_door
 from dbt_veil import ledger, noise
 from dbt_veil.udf import Session
 from harness import ROOT
@@ -31,7 +32,7 @@ class Door:
     def __init__(self, path: str = ":memory:", head: Path | None = None, **config: object) -> None:
         self.connection = duckdb.connect(path)
         self.session = Session(config=config, connection=self.connection)
-        for udf in (*ledger.udfs(self.session), *noise.udfs(self.session)):
+        for udf in (*the_door.udfs(self.session), *noise.udfs(self.session)):
             udf.register(self.connection)
         name = "memory" if path == ":memory:" else Path(path).stem
         self.place = json.dumps({"database": name, "schema": "veil", "head": str(head) if head else None})

@@ -145,7 +145,7 @@ def discrete_gaussian_delta(sigma: float, epsilon: float, *, linf: int = 1, l0: 
     Gaussian Mechanism for Federated Learning with Secure Aggregation" (2021)).
     """
     spread = sigma * math.sqrt(l0)
-    tau = 10 * sum(math.exp(-2 * (math.pi * sigma) ** 2 * k / (k + 1)) for k in range(1, min(l0, 10_000)))
+    tau = 10 * (l0 - 1) * math.exp(-((math.pi * sigma) ** 2))
     threshold = epsilon * sigma**2 / linf - l0 * linf / 2
     first = math.floor(threshold) + 1
     shifted = first + l0 * linf
@@ -183,6 +183,8 @@ def gaussian_scale(
             raise ValueError("gaussian_scale(): give `l0` and `linf`, or `l2`")
         return l2 / math.sqrt(2 * zcdp_rho(float(epsilon), float(delta)))
     sigma = analytic_gaussian_sigma(float(epsilon), float(delta), linf * math.sqrt(l0)) * (1 + 1e-12)
+    if l0 > 1:
+        sigma = max(sigma, 0.5)  # below, the sum of several draws is not close to one draw
     while discrete_gaussian_delta(sigma, float(epsilon), linf=linf, l0=l0) > float(delta):
         sigma *= 1.0002
     return sigma

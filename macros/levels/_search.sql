@@ -86,7 +86,9 @@ values_of_{{ loop.index }} as (
 {%- endfor %}
 value_labels as (
     {%- for column in columns %}
-    {{ "union all" if not loop.first }}
+    {%- if not loop.first %}
+    union all
+    {%- endif %}
     select
         'q' as source,
         {{ loop.index }} as "position",
@@ -136,7 +138,7 @@ select cast(counted.q_{{ position }} as varchar) as {{ name }}
     select cast(level_rows.{{ veil._quote(checked.columns[0]) }} as varchar)
     from {{ checked.relation }} as level_rows
     {%- else %}
-    {{ veil._value_rows(veil._tree_values(checked.groups)) }}
+    {{ veil._value_rows(veil._tree_values(checked.groups)) | indent(4) }}
     {%- endif %}
 {%- endif -%}
 {%- endmacro %}

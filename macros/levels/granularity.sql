@@ -64,7 +64,9 @@ input_rows as (
 ),
 released_labels as (
     {%- for name in policy.quasi_identifiers %}
-    {{ "union all" if not loop.first }}
+    {%- if not loop.first %}
+    union all
+    {%- endif %}
     select
         {{ loop.index }} as "position",
         cast(released.{{ veil._quote(name) }} as varchar) as label,

@@ -105,7 +105,16 @@ def clinic(shared_project: Project) -> Project:
     del roles["cost"]
     types = {"age": "integer", "dose": "double", "grade": "integer"}
     project.seed("patients", measured_people(), types=types, columns=columns(roles))
-    release(project, "auto", levels="auto", suppress_up_to=0.2)
+    wrong = [
+        {"veil.levels_still_hold": {"name": "with_where", "config": {"where": "1 = 1"}}},
+        claim("levels_still_hold", "not_frozen"),
+        claim("min_granularity", "too_high", granularity=2),
+        claim("max_suppression", "by_nobody", share=0.1, unit="persn"),
+        claim("max_suppression", "by_text", share="x", compare_to="people"),
+        claim("max_discernibility", "below_0", discernibility=-1),
+        claim("utility_preserved", "no_group", aggregate="avg(cost)", max_error="a", group_by="jobtitle"),
+    ]
+    release(project, "auto", levels="auto", suppress_up_to=0.2, tests=wrong)
     release(project, "diverse", levels="auto", l={"illness": {"l": 3, "kind": "distinct"}}, t=0.3)
     release(
         project,
@@ -215,9 +224,30 @@ def test_utility_is_a_test(clinic: Project, test: str, status: str) -> None:
 
     `partly`: age at 0-19, 20-39, …, twelve of 14 rows keep it, two are left out.
     """
-    if not hasattr(clinic, "tested"):
-        clinic.tested = clinic.dbt("test")  # type: ignore[attr-defined]
-    assert clinic.tested.status(test) == status  # type: ignore[attr-defined]
+    assert clinic.built.status(test) == status  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ("with_where", "veil.levels_still_hold(): it looks at the whole release and at its input: remove `where`"),
+        (
+            "not_frozen",
+            "there is nothing that could no longer hold. Freeze them, from `dbt run-operation veil.find_lev",
+        ),
+        ("too_high", "veil.min_granularity(): `granularity` must be between 0 and 1. Got: 2"),
+        ("by_nobody", "veil.max_suppression(): 2 problems\n    - column `persn` not found"),
+        (
+            "by_text",
+            "veil.max_suppression(): `compare_to` must be a relation, such as `ref('stg_patients')`. Got: 'people'",
+        ),
+        ("below_0", "veil.max_discernibility(): `discernibility` must be 0 or more. Got: -1"),
+        ("no_group", "veil.utility_preserved(): `max_error` must be a number. Got: 'a'"),
+    ],
+)
+def test_wrong_arguments_of_a_test_are_named(clinic: Project, test: str, message: str) -> None:
+    assert clinic.built.status(test) == "error"  # type: ignore[attr-defined]
+    assert message in clinic.built.message(test)  # type: ignore[attr-defined]
 
 
 def test_the_search_and_the_gate_measure_alike(clinic: Project) -> None:

@@ -45,6 +45,12 @@
     {%- for name in ('unit', 'independent_because') if spec[name] is not none -%}
         {%- do veil._text(spec[name], name, problems) -%}
     {%- endfor -%}
+    {%- if x is string and y is string and x | lower == y | lower -%}
+        {%- do problems.append("`x` and `y` must be two columns. Got: '" ~ x ~ "' twice") -%}
+    {%- endif -%}
+    {%- if spec.within is not none and spec.within is not string and not veil._is_relation(spec.within) -%}
+        {%- do problems.append(veil._must_be('within', "polygons as well-known text, or a relation that holds them", spec.within)) -%}
+    {%- endif -%}
     {%- if spec.sticky and spec.unit is none -%}
         {%- do problems.append("`sticky` draws once for each person and place: name the column of the person in `unit`") -%}
     {%- endif -%}

@@ -72,11 +72,11 @@ released as (
     cross join plane
     inner join class_sizes
         on {{ veil._geo_same(keys, 'treated', 'class_sizes') }}
-        and class_sizes.people >= {{ spec.k }}
+        and class_sizes.{{ veil._helper_name('people', keys) }} >= {{ spec.k }}
     {%- if spec.l is not none %}
     inner join class_diversity
         on {{ veil._geo_same(keys, 'treated', 'class_diversity') }}
-        and class_diversity.l + 1e-9 >= {{ spec.l }}
+        and class_diversity.{{ veil._helper_name('l', keys) }} + 1e-9 >= {{ spec.l }}
     {%- endif %}
 ),
 {{ veil._geo_final(

@@ -16,6 +16,10 @@
     {%- set spec = veil._geo_spec('geo_planar_laplace', relation, x, y, given, problems, noise=true) -%}
     {%- set snap = veil._number(snap, 'snap', problems, minimum=0.001) -%}
     {%- do spec.update(asked) -%}
+    {%- if paid and spec.area is none and spec.projection == 'auto' and not spec.crs.startswith('plane:') -%}
+        {%- do problems.append("`area` is missing: without it the plane is chosen by everybody's points, which nobody pays for. "
+            ~ "Declare a public one, such as `area=[west, south, east, north]`") -%}
+    {%- endif -%}
     {%- if spec.reports is not none and spec.reports > 1 and spec.unit is none -%}
         {%- do problems.append("`max_reports` bounds the points of one person: name the column of the person in `unit`") -%}
     {%- endif -%}

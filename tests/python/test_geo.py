@@ -111,6 +111,10 @@ REFUSED = {
         "veil.geo_grid(ref('homes'), size=5, x='x_km', y='y_kn')",
         ["column `y_kn` not found; did you mean `y_km`"],
     ),
+    "one_axis": (
+        "veil.geo_jitter(ref('homes'), radius=5, x='x_km', y='X_km', within=5)",
+        ["`x` and `y` must be two columns. Got: 'x_km' twice", "`within` must be polygons as well-known text"],
+    ),
     "upside_down": (
         f"veil.geo_donut(ref('homes'), minimum=5, maximum=4, {PLANE})",
         ["veil.geo_donut(): `minimum` must be no more than `maximum`. Got: 5 and 4"],

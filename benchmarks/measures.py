@@ -17,7 +17,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import duckdb
@@ -133,7 +133,7 @@ def peak_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def against_hand(rows: int, data: Path, repeats: int) -> None:
+def against_hand(rows: int, data: Path, repeats: int, only: Collection[str]) -> None:
     """One table: what the macros take and what the queries by hand take."""
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         generalised(connection, data, rows)
@@ -143,7 +143,7 @@ def against_hand(rows: int, data: Path, repeats: int) -> None:
             f"\n{count:,} rows, 8 quasi-identifiers, load {os.getloadavg()[0]:.1f}, peak {peak_mb()} MB after loading"
         )
         print(f"{'measure':12} {'veil s':>8} {'hand s':>8} {'ratio':>6}  figure")
-        for name in MACROS:
+        for name in only:
             ours = f"select {FIGURES[name]} from ({sql[name]})"
             mine = connection.execute(ours).fetchone()
             hand = connection.execute(HAND[name]).fetchone()
@@ -249,11 +249,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=list(MACROS), default=list(MACROS), help="measures to compare")
     parser.add_argument("--pycanon", help="the Python of an environment with pyCANON")
     parser.add_argument("--growth", action="store_true")
     options = parser.parse_args()
     data = Path(os.environ["VEIL_DATA"])
-    against_hand(options.rows, data, options.repeats)
+    against_hand(options.rows, data, options.repeats, options.only)
     if options.growth:
         growth(data)
     if options.pycanon:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import exp, log
 from typing import Any
 
@@ -135,6 +136,42 @@ TESTS: dict[str, list[tuple[dict[str, Any], int]]] = {
 }
 
 
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("l", {"l": "five"}, "`l` must be a number. Got: 'five'"),
+    ("l", {"l": 0}, "`l` must be 1 or more. Got: 0"),
+    ("l", {"l": 2.5, "kind": "distinct"}, "`l` must be a whole number. Got: 2.5"),
+    (
+        "l",
+        {"l": 2, "kind": "entropi"},
+        "`kind` must be one of entropy, distinct, recursive. Got: 'entropi'; did you mean",
+    ),
+    ("l", {"l": 2, "kind": "recursive"}, "`c` is missing"),
+    ("l", {"l": 2, "c": 1}, "`c` goes with `kind: recursive` only"),
+    ("l", {}, "`l` is missing"),
+    ("t", {"t": 1.5}, "`t` must be between 0 and 1. Got: 1.5"),
+    ("t", {"t": "-0.1"}, "`t` must be between 0 and 1. Got: '-0.1'"),
+    (
+        "t",
+        {"t": 0.1, "distance": "rank"},
+        "`distance` must be one of equal, ordered, numeric, hierarchical. Got: 'rank'",
+    ),
+    ("t", {"t": 0.1, "distance": "ordered", "order": "size"}, "`order` must be `numeric`, or a list of at least two"),
+    (
+        "t",
+        {"t": 0.1, "distance": "ordered", "order": ["a", "a"]},
+        "`order` must be `numeric`, or a list of at least two",
+    ),
+    ("t", {"t": 0.1, "reference": "local"}, "`reference` must be `global`, `ring` or a relation. Got: 'local'"),
+    ("t", {"t": 0.1, "x": "q"}, "`x` goes with `reference: ring` only"),
+    ("t", {"t": 0.1, "reference": "ring", "x": "q"}, "`reference: ring` needs the columns of the cell"),
+    ("t", {"t": 0.1, "reference": "ring", "x": "s", "y": "q"}, "`x` must be one of the quasi-identifiers q. Got: 's'"),
+    ("t", {"t": 0.1, "joint": "maybe"}, "`joint` must be true or false. Got: 'maybe'"),
+    ("beta", {"beta": -2}, "`beta` must be 0 or more. Got: -2"),
+    ("posterior_shift", {}, "`max_difference` is missing"),
+    ("posterior_shift", {"max_ratio": 0.5}, "`max_ratio` must be 1 or more. Got: 0.5"),
+]
+
+
 @pytest.fixture(scope="module")
 def built(shared_project: Project) -> tuple[Project, Result]:
     project = shared_project
@@ -172,3 +209,20 @@ def test_only_x_fails_and_its_row_names_the_measure_and_no_value(built: tuple[Pr
     )
     assert problem == "t (equal, global reference) of `s` is not at most the threshold"
     assert (people, row_count, measured, threshold) == (2, 2, pytest.approx(2 / 3), 0.5)
+
+
+def test_wrong_options_are_refused_before_any_sql(built: tuple[Project, Result]) -> None:
+    project, _ = built
+    project.macro(
+        "wrong",
+        "{% macro wrong(calls) %}{% for measure, options in calls %}{% set found = [] %}"
+        "{% set relation = api.Relation.create(schema='main', identifier='constant') %}"
+        "{% do veil._measure_spec('x', measure, relation, 'q', 's', options, none, 'group', none,"
+        " found, needs_threshold=true) %}"
+        "{% do log('problems ' ~ loop.index0 ~ ': ' ~ found | join(' | '), info=true) %}{% endfor %}{% endmacro %}",
+    )
+    calls = [[measure, options] for measure, options, _ in WRONG]
+    result = project.dbt("run-operation", "wrong", "--args", json.dumps({"calls": calls}))
+    assert result.success, result.text
+    for index, (_, _, message) in enumerate(WRONG):
+        assert [text for text in result.messages if f"problems {index}: " in text and message in text], message

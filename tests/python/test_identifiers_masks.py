@@ -334,6 +334,11 @@ def test_the_ways_back_need_a_reason_and_leave_a_trace(built: tuple[Project, Res
     assert done.success, done.text
     assert f"{card},5500-0000-0000-0004" in (project.folder / "card.csv").read_text(encoding="utf-8")
 
+    unquoted = "{values: [4111111111111111], domain: cards, to: x.csv, reason: chargeback of the bank}"
+    assert "veil.decrypt(): `values` must be a list of texts, with at least one. Put digits in quotes" in (
+        project.dbt("run-operation", "veil.decrypt", "--args", unquoted).text
+    )
+
     erased = f"{{tokens: [{token}], domain: patients, reason: erasure request 18}}"
     assert (
         "veil: 1 of 1 tokens deleted from the vault"

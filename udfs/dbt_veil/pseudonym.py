@@ -109,7 +109,6 @@ class Signer:
         self._normalize = options.normalize
         self._prepared = HMAC(key.subkey("pseudonym", domain), SHA256())
         self._prefix = f"v{key.version}_" if options.version_prefix else ""
-        self._hex_length = options.length or _DEFAULT_LENGTH["hex"] if options.output == "hex" else 0
         self._format = _formatter(options)
 
     def one(self, parts: Sequence[str | None]) -> str | None:
@@ -125,8 +124,7 @@ class Signer:
         """The pseudonyms of single values, in their order: what :meth:`one` gives, in one tight loop."""
         if self._normalize:
             values = [None if value is None else normalized(value, self._normalize) for value in values]
-        copy, prefix, length, form = self._prepared.copy, self._prefix, self._hex_length, self._format
-        made: list[str | None] = []
+        copy, form, made = self._prepared.copy, self._format, list[str | None]()
         for value in values:
             if value is None:
                 made.append(None)
@@ -134,8 +132,8 @@ class Signer:
             data = value.encode()
             state = copy()
             state.update(b"%d:%b," % (len(data), data))
-            made.append(prefix + (state.finalize().hex()[:length] if length else form(state.finalize())))
-        return made
+            made.append(form(state.finalize()))
+        return [None if text is None else self._prefix + text for text in made] if self._prefix else made
 
 
 class Pseudonyms:
@@ -226,7 +224,8 @@ def _net(data: bytes) -> bytes:
 def _formatter(options: Options) -> Callable[[bytes], str]:
     length = options.length or _DEFAULT_LENGTH.get(options.output, 0)
     if options.output == "hex":
-        return lambda digest: digest.hex()[:length]
+        size = (length + 1) // 2
+        return lambda digest: digest[:size].hex()[:length]
     if options.output == "base32":
         return lambda digest: base64.b32encode(digest)[:length].decode()
     if options.output == "uuid":

@@ -67,11 +67,16 @@ class Vault:
                 with self._writing() as connection:
                     found = self._find(domain, lookups)
                     missing = [value for value in distinct if value not in found]
-                    found |= self._resealed(connection, domain, missing, lookups, current)
+                    seal = _sealer(current, domain)
+                    found |= self._resealed(connection, domain, missing, lookups, seal)
                     new = {value: _new_token() for value in missing if value not in found}
+                    now = datetime.now(UTC).isoformat(timespec="seconds")
                     connection.executemany(
                         "insert into tokens values (?, ?, ?, ?, ?, ?)",
-                        [_row(token, domain, current, lookups[value], value) for value, token in new.items()],
+                        [
+                            (token, domain, current.version, lookups[value], seal(token, value), now)
+                            for value, token in new.items()
+                        ],
                     )
                     found |= new
         return [None if value is None else found[value] for value in values]
@@ -112,19 +117,23 @@ class Vault:
         return {value: by_lookup[lookup] for value, lookup in lookups.items() if lookup in by_lookup}
 
     def _resealed(
-        self, connection: sqlite3.Connection, domain: str, values: list[str], lookups: dict[str, bytes], current: Key
+        self,
+        connection: sqlite3.Connection,
+        domain: str,
+        values: list[str],
+        lookups: dict[str, bytes],
+        seal: Callable[[str, str], bytes],
     ) -> dict[str, str]:
         """The tokens of values that were put away under a retired key, now under the current one."""
         found: dict[str, str] = {}
-        for key in self._keyring().usable[1:]:
+        current, *retired = self._keyring().usable
+        for key in retired:
             left = [value for value in values if value not in found]
             older = self._find(domain, dict(zip(left, _lookups(key, domain, left), strict=True)))
-            for value, token in older.items():
-                _, _, version, lookup, secret, _ = _row(token, domain, current, lookups[value], value)
-                connection.execute(
-                    "update tokens set key_version = ?, lookup = ?, value = ? where token = ?",
-                    (version, lookup, secret, token),
-                )
+            connection.executemany(
+                "update tokens set key_version = ?, lookup = ?, value = ? where token = ?",
+                [(current.version, lookups[value], seal(token, value), token) for value, token in older.items()],
+            )
             found |= older
         return found
 
@@ -221,10 +230,15 @@ def _lookups(key: Key, domain: str, values: Sequence[str]) -> list[bytes]:
     return [sign(message([value])) for value in values]
 
 
-def _row(token: str, domain: str, key: Key, lookup: bytes, value: str) -> tuple[str, str, int, bytes, bytes, str]:
-    nonce = secrets.token_bytes(_NONCE_BYTES)
-    secret = nonce + AESGCM(key.subkey("vault value", domain)).encrypt(nonce, value.encode(), token.encode())
-    return token, domain, key.version, lookup, secret, datetime.now(UTC).isoformat(timespec="seconds")
+def _sealer(key: Key, domain: str) -> Callable[[str, str], bytes]:
+    """A function from a token and its value to the value under AES-256-GCM, bound to the token, after its nonce."""
+    cipher = AESGCM(key.subkey("vault value", domain))
+
+    def seal(token: str, value: str) -> bytes:
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return nonce + cipher.encrypt(nonce, value.encode(), token.encode())
+
+    return seal
 
 
 def _new_token() -> str:

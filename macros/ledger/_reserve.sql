@@ -107,13 +107,18 @@
     {%- do return(request) -%}
 {% endmacro %}
 
-{#- All that a release says of itself: its dp policy, the declared columns that bound it, and its SQL as written. -#}
+{#- All that a release says of itself: its dp policy, the declared columns that bound it, and its SQL as written. When it
+    is made again, and who is counted for it, are no part of what it says. -#}
 {% macro _dp_hash(node, policy) %}
+    {%- set declared = {} -%}
+    {%- for key, value in veil._declared_policy(node).dp.items() if key not in ['refresh', 'consumer'] -%}
+        {%- do declared.update({key: value}) -%}
+    {%- endfor -%}
     {%- set columns = {} -%}
     {%- for column in policy.columns -%}
         {%- do columns.update({column.name: [column.role, column.get('domain'), column.get('bounds')]}) -%}
     {%- endfor -%}
-    {%- set written = [veil._declared_policy(node).dp, columns] -%}
+    {%- set written = [declared, columns] -%}
     {#- YAML may hold what JSON has no word for, such as a date. -#}
     {%- do return(local_md5((tojson(written, sort_keys=true) or written | string) ~ node.raw_code)) -%}
 {% endmacro %}

@@ -214,6 +214,8 @@ def test_a_limit_raised_in_yaml_needs_its_row(built: tuple[Project, Result]) -> 
     renamed = project.dbt("run", "--select", "renamed")
     assert renamed.success, renamed.text
     assert spent(project) == before + Decimal("0.2")
+    project.properties("models", "renamed", config=dp("0.2", refresh="yearly"))
+    assert "renamed: kept, 0 spent (refresh: yearly)" in project.dbt("run", "--select", "renamed").text
     project.properties("models", "renamed", config=dp("0.1"))
     changed = project.dbt("run", "--select", "renamed")
     assert "its policy or its SQL changed" in changed.text

@@ -162,6 +162,9 @@ def pld(costs: Costs, delta: Decimal) -> float:
     Raises:
         ModuleNotFoundError: dp-accounting is not installed.
     """
+    counted = Counter(costs)
+    if not counted:
+        return 0.0
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as distribution
 
@@ -182,7 +185,7 @@ def pld(costs: Costs, delta: Decimal) -> float:
         return distribution.from_privacy_parameters(parameters)
 
     total: Any = None
-    for cost, times in Counter(costs).items():
+    for cost, times in counted.items():
         if cost.epsilon == 0 and cost.delta == 0:
             continue
         part = one(cost).self_compose(times) if times > 1 else one(cost)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import duckdb
 
@@ -29,6 +29,7 @@ from dbt_veil.spending import Request, Total, changed_terms, check, period, tota
 from dbt_veil.udf import Session, Udf
 
 LOCK = threading.RLock()
+Command: TypeAlias = Callable[[Ledger, Mapping[str, Any]], dict[str, Any] | Callable[[], dict[str, Any]]]
 
 
 def _limit_row(budget: Budget, reason: str) -> dict[str, Any]:
@@ -377,8 +378,12 @@ def _balance(ledger: Ledger, budget: Budget, ahead: Sequence[Request]) -> str:
     )
 
 
-def status(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
+def status(ledger: Ledger, asked: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     """Every budget with its totals by every method, one row for each limit that it has.
+
+    Returns:
+        What computes the answer from what was read: composing privacy losses may take seconds, and nobody has to wait
+        for them at the door.
 
     Raises:
         ValueError: a budget is not readable or the ledger is not whole; SQL that reads the rows must not pass then.
@@ -387,33 +392,35 @@ def status(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
     problems += _integrity(ledger)
     if problems:
         raise ValueError("veil.budget_status(): " + "\n  - ".join(problems))
-    rows = []
     orphans = Counter(item["budget"] for item in ledger.open_releases())
-    for budget in budgets.values():
-        for total in _all_totals(ledger, budget):
-            epsilon, delta = accounting.summed(total.costs)
-            by = accounting.totals(total.costs, total.limit.delta)
-            enforced = total.by(budget.accounting)
-            rows.append(
-                {
-                    "budget": budget.name,
-                    "scope": total.scope,
-                    "unit": budget.unit,
-                    "accounting": budget.accounting,
-                    "limit_epsilon": str(total.limit.epsilon),
-                    "limit_delta": str(total.limit.delta),
-                    "spent_sum": str(epsilon),
-                    "spent_delta": str(delta),
-                    "spent_zcdp": _finite(by.get("zcdp")),
-                    "spent_pld": _finite(by.get("pld")),
-                    "spent_epsilon": _finite(enforced),
-                    "left_epsilon": _finite(float(total.limit.epsilon) - enforced),
-                    "mechanisms": sum(total.costs.values()),
-                    "orphans": orphans[budget.name],
-                    "exceeded": not total.fits(budget.accounting),
-                }
-            )
-    return {"problems": [], "rows": rows}
+    limits = [(budget, total) for budget in budgets.values() for total in _all_totals(ledger, budget)]
+    return lambda: {
+        "problems": [],
+        "rows": [_status_row(budget, total, orphans[budget.name]) for budget, total in limits],
+    }
+
+
+def _status_row(budget: Budget, total: Total, orphans: int) -> dict[str, Any]:
+    epsilon, delta = accounting.summed(total.costs)
+    by = accounting.totals(total.costs, total.limit.delta)
+    enforced = min(found for method, found in by.items() if method in ("sum", budget.accounting))
+    return {
+        "budget": budget.name,
+        "scope": total.scope,
+        "unit": budget.unit,
+        "accounting": budget.accounting,
+        "limit_epsilon": str(total.limit.epsilon),
+        "limit_delta": str(total.limit.delta),
+        "spent_sum": str(epsilon),
+        "spent_delta": str(delta),
+        "spent_zcdp": _finite(by.get("zcdp")),
+        "spent_pld": _finite(by.get("pld")),
+        "spent_epsilon": _finite(enforced),
+        "left_epsilon": _finite(float(total.limit.epsilon) - enforced),
+        "mechanisms": sum(total.costs.values()),
+        "orphans": orphans,
+        "exceeded": not total.fits(budget.accounting),
+    }
 
 
 def _finite(number: float | None) -> float | None:
@@ -461,7 +468,7 @@ def create(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"problems": found}
 
 
-COMMANDS: Mapping[str, Callable[[Ledger, Mapping[str, Any]], dict[str, Any]]] = {
+COMMANDS: Mapping[str, Command] = {
     "veil_reserve": reserve,
     "veil_settle": settle,
     "veil_refund": refund,
@@ -483,17 +490,18 @@ def udfs(session: Session) -> Sequence[Udf]:
     ``place`` is ``{database, schema, head}``; the arguments are those of the function of that name in this module.
     """
 
-    def door(command: Callable[[Ledger, Mapping[str, Any]], dict[str, Any]]) -> Callable[[str, str], str]:
+    def door(command: Command) -> Callable[[str, str], str]:
         def call(place: str, arguments: str) -> str:
             with LOCK, session.lock:
                 ledger = Ledger(session, Place(**json.loads(place)))
                 try:
-                    return json.dumps(command(ledger, json.loads(arguments, parse_float=Decimal)), default=str)
+                    answer = command(ledger, json.loads(arguments, parse_float=Decimal))
                 except duckdb.Error as error:
                     # Whatever the engine says of the ledger's own table holds no personal value, but a kind is enough.
                     raise RuntimeError(f"the ledger's door failed: {type(error).__name__}") from None
                 finally:
                     ledger.cursor.close()
+            return json.dumps(answer() if callable(answer) else answer, default=str)
 
         return call
 

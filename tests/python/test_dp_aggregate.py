@@ -364,6 +364,14 @@ def test_a_pre_threshold_is_added_to_tau(compiled: Mapping[str, str], exact: Eng
     assert "veil_people" not in exact.run(compiled["private_gaussian"])[0]
 
 
+@pytest.mark.parametrize("threads", [1, 8])
+def test_every_row_has_a_random_key_of_its_own(exact: Engine, threads: int) -> None:
+    # Constant argument, more rows than a row group: one equal pair of 200,000 keys of 63 bits has probability 2e-9.
+    cursor = exact.connection.cursor().execute(f"set threads = {threads}")
+    cursor.execute("select count(distinct veil_random_key(0)) from range(200000)")
+    assert cursor.fetchone() == (200_000,)
+
+
 def test_hostile_names_and_values_are_only_names_and_values(compiled: Mapping[str, str], exact: Engine) -> None:
     ohara, x = exact.run(compiled["hostile"])
     assert (ohara['gr"oup'], ohara["select"], ohara["n"], ohara["values"], ohara["group"]) == (

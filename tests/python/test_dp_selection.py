@@ -9,6 +9,7 @@ import dbt_veil.dp_planning as planning
 import dbt_veil.selection as selection
 import numpy as np
 import pytest
+from dbt_veil import noise
 from scipy import stats
 
 
@@ -119,11 +120,11 @@ def test_a_threshold_needs_noise_and_delta(mechanism: str, scale: float, delta: 
 
 @pytest.mark.audit
 def test_a_key_with_one_person_passes_with_delta_at_most() -> None:
-    # A million tries at delta 1e-3, so that some pass: 1,000 expected at most, deviation 32. Chance exceeds the
-    # limit of 1,200 with probability 1e-9, and a tau one too low (about 2,700) is always caught.
+    # A million draws of the released noise at delta 1e-3, so that some pass: 1,000 expected at most, deviation 32.
+    # Chance exceeds the limit of 1,200 with probability 1e-9; a tau one too low (about 2,700) is always caught.
     tau = selection.whole_tau("laplace", 1.0, 1e-3, 1)
-    stop = -math.expm1(-1.0)
-    generator = np.random.default_rng(1201)
-    noise = generator.geometric(stop, 1_000_000) - generator.geometric(stop, 1_000_000)
-    assert np.count_nonzero(1 + noise >= tau) <= 1_200
-    assert np.count_nonzero(1 + noise >= tau - 1) > 1_200
+    drawn = noise.ExactSampler().laplace(1.0, 1_000_000)
+    assert np.count_nonzero(1 + drawn >= tau) <= 1_200
+    assert np.count_nonzero(1 + drawn >= tau - 1) > 1_200
+    # At the delta of a release nobody passes: 10 expected of a million at 1e-5, and 40 has probability 1e-12.
+    assert np.count_nonzero(1 + drawn >= selection.whole_tau("laplace", 1.0, 1e-5, 1)) <= 40

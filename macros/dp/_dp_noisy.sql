@@ -26,7 +26,7 @@ noisy_groups as materialized (
 {%- set mechanism = mechanisms[plan.selector] %}
 {%- set tau = veil._dp_tau(plan, mechanisms) %}
 -- Private groups: released only where the noisy number of people reaches {{ tau }}, so that a group of one person
--- is released with a probability of {{ mechanisms['veil_threshold'].delta }} at most.
+-- is released with a probability of {{ mechanisms['veil_threshold'].delta | float }} at most.
 selected_groups as (
 
     select *

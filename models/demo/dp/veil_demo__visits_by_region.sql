@@ -1,0 +1,1 @@
+{{ veil.dp_aggregate(ref('veil_demo__stg_visits')) }}

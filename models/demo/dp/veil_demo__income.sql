@@ -1,1 +1,1 @@
-{{ veil.dp_aggregate(ref('veil_demo__stg_visits')) }}
+{{ veil.dp_aggregate(ref('veil_demo__stg_practice_visits')) }}

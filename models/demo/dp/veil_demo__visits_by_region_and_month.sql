@@ -1,4 +1,4 @@
 -- depends_on: {{ ref('veil_demo__regions_and_months') }}
 -- depends_on: {{ ref('veil_demo__diagnoses') }}
 
-{{ veil.dp_aggregate(ref('veil_demo__stg_visits')) }}
+{{ veil.dp_aggregate(ref('veil_demo__stg_practice_visits')) }}

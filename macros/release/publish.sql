@@ -47,7 +47,7 @@
     {%- set releases = [] -%}
     {%- set missing = [] -%}
     {%- set problems = [] -%}
-    {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.config.materialized == 'release'
+    {%- for node in graph.nodes.values() | sort(attribute='unique_id') if node.resource_type == 'model' and node.config.materialized == 'release'
             and veil._declared_policy(node).get('audience') == audience -%}
         {%- set release = veil._last_release(node) -%}
         {%- if release is none -%}

@@ -36,6 +36,7 @@ TABLES: dict[str, tuple[str, str]] = {
     "single": ("q, s", "(1,'a')"),
     "constant": ("q, s", "(1,5), (1,5), (2,5)"),
     "nothing": ("q, s", "(1,'a')"),
+    "stars": ("q, s", "('*','a'), ('*','a'), ('*',null)"),
     "graded": ("q, s", "(1,'low'), (1,'low'), (2,'high'), (2,'mid')"),
     # one of ten people comes nine times and makes a class of nine a and one b look even
     "visits": (
@@ -62,6 +63,7 @@ FIGURES: list[tuple[str, str, str, str, list[float]]] = [
     ("unlisted", "graded", "t_closeness", "['q'], 's', distance='ordered', order=['low', 'high']", [0.5, 7 / 12]),
     ("null_tv", "missing", "t_closeness", "['q'], 's'", [1 / 6, 1 / 6]),
     ("null_ranks", "missing", "t_closeness", "['q'], 's', distance='ordered', order=['a', 'b']", [1 / 6, 1 / 6]),
+    ("no_class", "stars", "t_closeness", "['q'], 's', suppressed_marker='*'", []),
     ("one_row", "single", "t_closeness", "['q'], 's', distance='ordered', order='numeric'", [0]),
     ("one_row_entropy", "single", "l_diversity", "['q'], 's'", [1]),
     ("same_everywhere", "constant", "t_closeness", "['q'], 's', distance='numeric'", [0, 0]),
@@ -115,6 +117,11 @@ TESTS: dict[str, list[tuple[dict[str, Any], int]]] = {
     "missing": [
         (test_of("null_l", "l_diversity", ["q"], "s", l=1), 1),
         (test_of("null_shown", "l_diversity", ["q"], "s", l=2, show_values=True), 2),
+    ],
+    "stars": [
+        (test_of("stars_t", "t_closeness", ["q"], "s", t=0, suppressed_marker="*"), 0),
+        (test_of("stars_l", "l_diversity", ["q"], "s", l=2, suppressed_marker="*"), 0),
+        (test_of("stars_kept", "l_diversity", ["q"], "s", l=2), 1),
     ],
     "nothing": [
         (test_of("empty_t", "t_closeness", ["q"], "s", t=0, config={"where": "q = 2"}), 0),

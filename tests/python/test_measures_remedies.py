@@ -30,6 +30,7 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "too_much_left_out": ("uneven", {"l": {"diagnosis": {"l": 2, "kind": "distinct"}}, "suppress_up_to": 0.1}),
     "not_asked": ("uneven", {"l": {"diagnosis": {"l": 2, "kind": "distinct"}}, "remedy": False}),
     "together": ("sides", {"t": {"diagnosis": 0.2}}),
+    "without_unit": ("rows_alone", {"t": {"diagnosis": 0.2}}),
     "contracted": ("patients", {"t": {"diagnosis": 0.2}}),
 }
 
@@ -42,6 +43,8 @@ def built(shared_project: Project) -> tuple[Project, Result]:
     for name, people in {"patients": PATIENTS, "uneven": UNEVEN, "sides": SIDES}.items():
         seed = rows("person,zip,diagnosis", *[f"p{i},{z},{d}" for i, (z, d) in enumerate(people)])
         project.seed(name, seed, columns=columns(roles))
+    nobody = {name: role for name, role in roles.items() if name != "person"}
+    project.model("rows_alone", "select zip, diagnosis from {{ ref('patients') }}", columns=columns(nobody))
     for name, (seed_name, policy) in POLICIES.items():
         veil = {"k": 4, "levels": {"zip": 0}, "remedy": True, **policy}
         extra: dict[str, Any] = {}
@@ -72,7 +75,8 @@ def test_a_class_is_coarsened_first_and_merged_where_that_is_not_enough(built: t
         ("b", "cancer", 2),
     ]
     assert project.query("select column_name from (describe mended)") == [("zip",), ("diagnosis",)]
-    assert project.query("select zip, diagnosis, count(*) from contracted group by all order by all") == counts
+    for other in ("contracted", "without_unit"):
+        assert project.query(f"select zip, diagnosis, count(*) from {other} group by all order by all") == counts
     assert "classes coarsened 5, merged 2, left out 0" in result.text
 
 

@@ -66,7 +66,11 @@
 
 {#- The mask of a policy's column as {kind: …, option: value, …}, every option present; what is wrong goes to `problems`. -#}
 {% macro _mask_policy(mask, column, problems) %}
-    {%- set given = {'kind': mask} if mask is string else (mask if mask is mapping else {}) -%}
+    {%- if mask is not string and mask is not mapping -%}
+        {%- do problems.append(veil._must_be("mask of column " ~ column, "a mask or a mapping with `kind`", mask)) -%}
+        {%- do return({'kind': 'drop'}) -%}
+    {%- endif -%}
+    {%- set given = {'kind': mask} if mask is string else mask -%}
     {%- set kinds = veil._mask_kinds() -%}
     {%- set kind = veil._choice(given.get('kind'), "mask of column " ~ column, problems, kinds.keys() | list) -%}
     {%- if kind is none -%}

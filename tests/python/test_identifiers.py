@@ -88,6 +88,10 @@ _refused = {
         "veil.masked({'name': 'email', 'mask': 'pseudonim'})",
         "`mask of column email` must be one of drop, pseudonym",
     ),
+    "no_mask": (
+        "veil.masked({'name': 'email', 'mask': true})",
+        "veil.masked(): `mask of column email` must be a mask or a mapping with `kind`. Got: True",
+    ),
     "wrong_option": (
         "veil.masked({'name': 'email', 'mask': {'kind': 'partial', 'lst': 4}})",
         "veil.masked(): mask `partial` of column `email`: the mask `partial` has no option `lst`; did you mean `last`?",

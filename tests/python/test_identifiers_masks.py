@@ -6,9 +6,11 @@ import csv
 import datetime
 import stat
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from dbt_veil.keys import new_keyring, write_keyring
+from dbt_veil.reveal import RevealError, write_private
 from dbt_veil.tokens import new_vault
 from harness import Project, Result
 
@@ -315,19 +317,12 @@ def test_the_ways_back_need_a_reason_and_leave_a_trace(built: tuple[Project, Res
     assert "veil.detokenize(): `reason` must say why, in 10 characters or more" in refused.text
     assert not answer.exists()
 
-    done = project.dbt(
-        "run-operation", "veil.detokenize", "--args", f"{{{arguments}, reason: request 17 of the person}}"
-    )
+    done = project.dbt("run-operation", "veil.detokenize", "--args", f"{{{arguments}, reason: asked by the person}}")
     assert done.success, done.text
     assert "veil: 1 of 2 values written to answer.csv" in done.text
     with answer.open(encoding="utf-8") as file:
         assert list(csv.reader(file)) == [["given", "value"], [token, "cy@rare.example"], ["tok_none", ""]]
     assert stat.S_IMODE(answer.stat().st_mode) == 0o600
-
-    again = project.dbt(
-        "run-operation", "veil.detokenize", "--args", f"{{{arguments}, reason: request 17 of the person}}"
-    )
-    assert "answer.csv exists. Name a new file" in again.text
 
     back = f"{{values: ['{card}'], domain: cards, check: luhn, to: card.csv, reason: chargeback of the bank}}"
     done = project.dbt("run-operation", "veil.decrypt", "--args", back)
@@ -346,14 +341,23 @@ def test_the_ways_back_need_a_reason_and_leave_a_trace(built: tuple[Project, Res
     )
 
     trace = project.query("select operation, domain, reason, given from veil.reveals order by revealed_at")
-    assert [row[0] for row in trace] == ["detokenize", "detokenize", "decrypt", "forget"]
-    assert trace[0][1:3] == ("patients", "request 17 of the person")
+    assert [row[0] for row in trace] == ["detokenize", "decrypt", "forget"]
+    assert trace[0][1:3] == ("patients", "asked by the person")
     assert token in trace[0][3]
     assert "rare.example" not in str(trace)
     log = (project.folder / "logs" / "dbt.log").read_text(encoding="utf-8")
-    operations = log[log.index("veil.detokenize") :] + done.text + again.text
+    operations = log[log.index("veil.detokenize") :] + done.text
     assert "cy@rare.example" not in operations
     assert "5500-0000-0000-0004" not in operations
+
+
+def test_an_answer_never_replaces_a_file(tmp_path: Path) -> None:
+    write_private(tmp_path / "answer.csv", ["tok_a"], ["ann"])
+    with pytest.raises(RevealError, match="exists"):
+        write_private(tmp_path / "answer.csv", ["tok_b"], ["bob"])
+    assert (tmp_path / "answer.csv").read_text(encoding="utf-8").split() == ["given,value", "tok_a,ann"]
+    with pytest.raises(RevealError, match="cannot be made"):
+        write_private(tmp_path / "no folder" / "answer.csv", [], [])
 
 
 def test_without_a_vault_no_row_is_written(built: tuple[Project, Result]) -> None:

@@ -72,8 +72,6 @@ def test_a_canary_leaves_no_trace(project: Project, monkeypatch: pytest.MonkeyPa
     ("key", "message"),
     [
         (None, "environment variable VEIL_TEST_KEY is not set"),
-        ("", "environment variable VEIL_TEST_KEY is empty"),
-        ("   ", "environment variable VEIL_TEST_KEY is blank"),
         ("short", "environment variable VEIL_TEST_KEY is too short: a key has 16 bytes or more"),
     ],
 )

@@ -102,7 +102,12 @@ def test_discrete_gaussian_keeps_its_delta(epsilon: float, delta: float, l0: int
 
 
 def test_analytic_sigma_alone_would_not_do_on_a_coarse_grid() -> None:
-    assert noise.discrete_gaussian_delta(noise.analytic_gaussian_sigma(1, 1e-5), 1.0) > 1.03e-5
+    assert noise.discrete_gaussian_delta(noise.analytic_gaussian_sigma(1, 1e-5), 1.0) == pytest.approx(
+        1.035e-5, rel=1e-3
+    )
+    assert noise.gaussian_scale(Decimal(1), Decimal("1e-5"), l0=1, linf=1) == pytest.approx(3.7411, abs=5e-4)
+    shapeless = noise.gaussian_scale(Decimal(1), Decimal("1e-5"), l2=100) / 100
+    assert 1.07 < shapeless / 3.730631635 < 1.09
 
 
 def test_laplace_scale_is_never_below_the_exact_one() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,12 +152,85 @@ def test_parquet_is_a_folder_behind_a_link(warehouse: duckdb.DuckDBPyConnection,
     assert len(list(tmp_path.glob(".public.*"))) == 2
 
 
+@pytest.mark.parametrize("file_format", ["duckdb", "parquet"])
+def test_a_folder_of_somebody_else_beside_it_is_never_deleted(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path, file_format: str
+) -> None:
+    path = tmp_path / "config"
+    publish(warehouse, str(path), file_format, tables())
+    copy = tmp_path / ".config.copy"
+    if file_format == "parquet":
+        shutil.copytree(path.resolve().parent, copy)
+    kept = [tmp_path / name for name in (".config.old", ".config.d", ".config-unfinished-notes", copy.name)]
+    for folder in kept:
+        folder.mkdir(exist_ok=True)
+        (folder / "precious.txt").write_text("mine", encoding="utf-8")
+    for _ in range(3):
+        publish(warehouse, str(path), file_format, tables())
+    assert [(folder / "precious.txt").exists() for folder in kept] == [True] * 4
+
+
+def test_a_link_into_a_folder_of_somebody_else_is_not_replaced(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    (tmp_path / ".config.old" / "files").mkdir(parents=True)
+    (tmp_path / "config").symlink_to(".config.old/files", target_is_directory=True)
+    assert "was not written by veil.publish" in refusal(warehouse, tmp_path / "config", "parquet")
+    assert (tmp_path / "config").readlink() == Path(".config.old/files")
+
+
+def test_a_log_of_a_database_is_deleted_only_with_the_publication_it_belongs_to(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    path = tmp_path / "public.duckdb"
+    log = tmp_path / "public.duckdb.wal"
+    log.write_text("mine", encoding="utf-8")
+    assert "public.duckdb.wal exists without public.duckdb" in refusal(warehouse, path)
+    assert log.read_text(encoding="utf-8") == "mine"
+    log.unlink()
+    publish(warehouse, str(path), "duckdb", tables())
+    path.chmod(0o644)
+    with duckdb.connect(str(path)) as changed:
+        changed.execute("set checkpoint_threshold = '1GB'; pragma disable_checkpoint_on_shutdown")
+        changed.execute("insert into ages select 1, 'none'")
+    assert log.exists()
+    publish(warehouse, str(path), "duckdb", tables())
+    assert not log.exists()
+    assert rows(path, "select count(*) from ages") == [(700,)]
+
+
+def test_a_publication_follows_the_umask(warehouse: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        publish(warehouse, str(tmp_path / "public.duckdb"), "duckdb", tables())
+        publish(warehouse, str(tmp_path / "public"), "parquet", tables())
+    finally:
+        os.umask(before)
+    folder = (tmp_path / "public").resolve()
+    found = [tmp_path / "public.duckdb", folder / "main.ages.parquet", folder, folder.parent]
+    assert [oct(path.stat().st_mode & 0o777) for path in found] == ["0o440", "0o440", "0o750", "0o750"]
+
+
 def test_the_warehouse_is_never_replaced(warehouse: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     expected = "veil.publish(): warehouse.duckdb is a database that this run has open. Name another file"
     assert refusal(warehouse, tmp_path / "warehouse.duckdb") == expected
     assert refusal(warehouse, tmp_path / "x" / ".." / "warehouse.duckdb") == expected
     (tmp_path / "alias").symlink_to(tmp_path, target_is_directory=True)
     assert refusal(warehouse, tmp_path / "alias" / "warehouse.duckdb") == expected
+    assert refusal(warehouse, tmp_path / "warehouse.duckdb", "parquet") == expected
+
+
+@pytest.mark.parametrize("file_format", ["duckdb", "parquet"])
+def test_the_log_of_a_database_is_never_written(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path, file_format: str
+) -> None:
+    warehouse.execute("checkpoint")
+    (tmp_path / "warehouse.duckdb.wal").unlink(missing_ok=True)
+    for name in ("warehouse.duckdb.wal", "later.duckdb.WAL", "warehouse.duckdb.wal.checkpoint"):
+        assert "`path` must not end in .wal" in refusal(warehouse, tmp_path / name, file_format)
+        assert not os.path.lexists(tmp_path / name)
+    warehouse.execute(f"attach '{tmp_path / 'other.wal'}' as other")
+    assert "is a database that this run has open" in refusal(warehouse, tmp_path / "other", file_format)
 
 
 @pytest.mark.parametrize("content", [b"not a database", b"", b"12345678DUCK and no more"])
@@ -189,6 +265,29 @@ def test_hostile_paths_are_refused(warehouse: duckdb.DuckDBPyConnection, tmp_pat
     assert "was not written by veil.publish" in refusal(warehouse, tmp_path / "folder", "parquet")
     assert "was not written by veil.publish" in refusal(warehouse, tmp_path / "link", "parquet")
     assert "could not be written: File exists" in refusal(warehouse, tmp_path / "warehouse.duckdb" / "x.duckdb")
+    assert "could not be written: File name too long" in refusal(warehouse, tmp_path / ("n" * 250))
+    assert "could not be written: File name too long" in refusal(warehouse, tmp_path / ("n" * 300), "parquet")
+    assert "must not begin with an unknown home folder" in refusal(warehouse, "~nobody-of-that-name/public.duckdb")
     odd = tmp_path / "a'; drop table main.ages; --[x]*.duckdb"
     publish(warehouse, str(odd), "duckdb", tables())
     assert rows(odd, "select count(*) from ages") == [(700,)]
+
+
+def test_the_home_folder_is_written_as_in_a_shell(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    publish(warehouse, "~/public.duckdb", "duckdb", tables())
+    assert rows(tmp_path / "home" / "public.duckdb", "select count(*) from ages") == [(700,)]
+
+
+def test_a_folder_that_takes_no_file_is_explained(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/secret/place")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    expected = "veil.publish(): public could not be written: No space left on device"
+    assert refusal(warehouse, tmp_path / "public") == expected
+    assert refusal(warehouse, tmp_path / "public", "parquet") == expected

@@ -2,7 +2,7 @@
 
 The file is written beside its final place, in a folder that only this user can enter, and renamed when it is complete
 and on disk. Until then the last publication stays as it was, and a reader that holds it open keeps reading it. A new
-file has no pages that ever held anything else.
+file has no pages that ever held anything else. Every folder made here holds a marker, and none without it is deleted.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ MARK = "Release records of the tables published here, written by veil.publish."
 RECORDS = ("veil", "releases")
 _CATALOG = "veil_publication"
 _DUCKDB_MAGIC = b"DUCK"
+_MARKER = ".written-by-veil-publish"
+_DATABASE = "database"
+_FILES = "files"
 
 
 class PublishError(ValueError):
@@ -60,18 +63,19 @@ def publish(connection: duckdb.DuckDBPyConnection, path: str, file_format: str, 
         PublishError: ``path`` is no place for a publication, or writing failed. What was there before still is.
     """
     target = _checked_path(path)
-    if file_format == "duckdb":
+    with _explained(target):
         _refuse_databases_in_use(connection, target)
-        _refuse_other_file(target)
-    else:
-        _refuse_other_folder(target)
-    with _workplace(target) as folder, _explained(target):
         if file_format == "duckdb":
-            _write_database(connection, folder / target.name, tables)
-            _swap_file(folder / target.name, target)
+            _refuse_other_file(target)
         else:
-            _write_parquet(connection, folder / "files", tables)
-            _swap_folder(folder / "files", target)
+            _refuse_other_folder(target)
+        with _workplace(target) as folder:
+            if file_format == "duckdb":
+                _write_database(connection, folder / _DATABASE, tables)
+                _swap_file(folder / _DATABASE, target)
+            else:
+                _write_parquet(connection, folder / _FILES, tables)
+                _swap_folder(folder / _FILES, target)
 
 
 def udfs(session: Session) -> Sequence[Udf]:
@@ -94,9 +98,18 @@ def _checked_path(path: str) -> Path:
             "veil.publish(): `path` must be on this machine, since only a local rename is atomic. "
             f"Publish to a local path and copy that. Got: {path!r}"
         )
-    given = Path(path)
+    try:
+        given = Path(path).expanduser()
+    except RuntimeError:
+        raise PublishError(
+            f"veil.publish(): `path` must not begin with an unknown home folder. Got: {path!r}"
+        ) from None
     if given.name in ("", ".."):
         raise PublishError(f"veil.publish(): `path` must end in a file name. Got: {path!r}")
+    if re.search(r"\.wal(\.[a-z]+)?$", given.name, re.IGNORECASE):
+        raise PublishError(
+            f"veil.publish(): `path` must not end in .wal, which DuckDB takes for the log of a database. Got: {path!r}"
+        )
     with _explained(given):
         given.parent.mkdir(parents=True, exist_ok=True)
         return given.parent.resolve() / given.name
@@ -106,8 +119,13 @@ def _refuse_databases_in_use(connection: duckdb.DuckDBPyConnection, target: Path
     """The warehouse itself, and whatever else is attached beside it, is never replaced."""
     attached = connection.execute("select path from duckdb_databases() where path is not null").fetchall()
     for (used,) in attached:
-        if Path(used).resolve() == target.resolve():
+        if Path(used).resolve() in (target.resolve(), _log_of(target).resolve()):
             raise PublishError(f"veil.publish(): {target.name} is a database that this run has open. Name another file")
+
+
+def _log_of(target: Path) -> Path:
+    """Where DuckDB keeps what was written to ``target`` and not yet checkpointed."""
+    return target.with_name(f"{target.name}.wal")
 
 
 def _refuse_other_file(target: Path) -> None:
@@ -117,6 +135,11 @@ def _refuse_other_file(target: Path) -> None:
     if target.exists() and not _is_publication(target):
         raise PublishError(
             f"veil.publish(): {target.name} exists and was not written by veil.publish, or is open for writing. "
+            "It stays as it is: give `path` another name, or move that file away"
+        )
+    if not target.exists() and os.path.lexists(_log_of(target)):
+        raise PublishError(
+            f"veil.publish(): {target.name}.wal exists without {target.name}, and DuckDB would take it for its log. "
             "It stays as it is: give `path` another name, or move that file away"
         )
 
@@ -135,16 +158,40 @@ def _is_publication(file: Path) -> bool:
 
 def _refuse_other_folder(target: Path) -> None:
     """A Parquet publication is a link to a folder that this module wrote, and only such a link may be replaced."""
-    ours = target.is_symlink() and _folder_name(target).fullmatch(target.readlink().name)
-    if os.path.lexists(target) and not ours:
+    if os.path.lexists(target) and _published_folder(target) is None:
         raise PublishError(
             f"veil.publish(): {target.name} exists and was not written by veil.publish. It stays as it is: "
             "give `path` another name, or move it away"
         )
 
 
+def _published_folder(target: Path) -> Path | None:
+    """The folder beside ``target`` that it is a link into, if it is such a link and the folder is marked."""
+    if not target.is_symlink():
+        return None
+    linked = target.readlink()
+    folder = target.parent / linked.parent.name
+    is_ours = linked == Path(folder.name, _FILES) and _folder_name(target).fullmatch(folder.name) and _is_marked(folder)
+    return folder if is_ours else None
+
+
 def _folder_name(target: Path) -> re.Pattern[str]:
     return re.compile(re.escape(f".{target.name}.") + r"[a-z0-9_]+")
+
+
+def _marked_folder(prefix: str, parent: Path) -> Path:
+    """A new folder that only this user can enter, with the marker that allows a later run to delete it."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    (folder / _MARKER).write_bytes(os.fsencode(folder.name))
+    return folder
+
+
+def _is_marked(folder: Path) -> bool:
+    """Whether this module made ``folder``: the marker holds the folder's name, so that no copy of it counts."""
+    try:
+        return not folder.is_symlink() and (folder / _MARKER).read_bytes() == os.fsencode(folder.name)
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -152,8 +199,9 @@ def _workplace(target: Path) -> Iterator[Path]:
     """A folder beside ``target`` that only this user can enter. What a killed run left of its like goes first."""
     prefix = f".{target.name}-unfinished-"
     for left in target.parent.glob(_glob_escaped(prefix) + "*"):
-        shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+        if _is_marked(left):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = _marked_folder(prefix, target.parent)
     try:
         yield folder
     finally:
@@ -170,7 +218,9 @@ def _explained(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PublishError(f"veil.publish(): {target.name} could not be written: {error.strerror}") from None
+        raise PublishError(
+            f"veil.publish(): {target.name} could not be written: {error.strerror or type(error).__name__}"
+        ) from None
     except duckdb.Error as error:
         kind = type(error).__name__
         raise PublishError(f"veil.publish(): {target.name} could not be written: DuckDB gave {kind}") from None
@@ -216,30 +266,41 @@ def _write_parquet(connection: duckdb.DuckDBPyConnection, folder: Path, tables: 
 
 def _swap_file(new: Path, target: Path) -> None:
     """Put the complete file in its place. It is read-only: whoever opens it to write gets an error, not a lock."""
-    new.chmod(0o444)
+    new.chmod(_allowed(new.parent, 0o444))
     _flush(new)
+    if target.exists():
+        _log_of(target).unlink(missing_ok=True)
     new.replace(target)
-    target.with_name(f"{target.name}.wal").unlink(missing_ok=True)
     _flush(target.parent)
 
 
 def _swap_folder(new: Path, target: Path) -> None:
     """Point the link at the complete folder. The one it pointed at stays for readers until the next publication."""
+    mode = _allowed(new.parent, 0o444)
     for file in new.iterdir():
-        file.chmod(0o444)
+        file.chmod(mode)
         _flush(file)
-    before = target.readlink().name if target.is_symlink() else None
-    final = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    final.chmod(0o755)
-    new.chmod(0o755)
-    new.replace(final)
+    before = _published_folder(target)
+    final = _marked_folder(f".{target.name}.", target.parent)
+    final.chmod(_allowed(new.parent, 0o755))
+    new.chmod(_allowed(new.parent, 0o755))
+    new.replace(final / _FILES)
     link = new.parent / "link"
-    link.symlink_to(final.name, target_is_directory=True)
+    link.symlink_to(Path(final.name, _FILES), target_is_directory=True)
     link.replace(target)
     _flush(target.parent)
     for folder in target.parent.iterdir():
-        if _folder_name(target).fullmatch(folder.name) and folder.name not in (final.name, before):
+        if _folder_name(target).fullmatch(folder.name) and folder not in (final, before) and _is_marked(folder):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _allowed(folder: Path, mode: int) -> int:
+    """What the umask leaves of ``mode``. A new folder tells: reading the umask itself changes it for a moment."""
+    probe = folder / "probe"
+    probe.mkdir(mode)
+    allowed = probe.stat().st_mode & 0o777
+    probe.rmdir()
+    return allowed
 
 
 def _flush(path: Path) -> None:

@@ -180,10 +180,12 @@ from {{ veil._dp_relation(plan.key_source.node) }} as listed
 {%- endif %}
 {%- endmacro %}
 
+{#- A list has values of one type: beside a text, everything is text. -#}
 {% macro _dp_literals(values) %}
     {%- set literals = [] -%}
+    {%- set texts = values | select('string') | list -%}
     {%- for value in values -%}
-        {%- do literals.append(veil._literal(value)) -%}
+        {%- do literals.append(veil._literal(value | string if texts else value)) -%}
     {%- endfor -%}
     {%- do return('[' ~ literals | join(', ') ~ ']') -%}
 {% endmacro %}

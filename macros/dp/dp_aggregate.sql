@@ -28,6 +28,7 @@
 {% endmacro %}
 
 {% macro duckdb__dp_aggregate(relation, plan) -%}
+{%- do veil._dp_check_types(plan) -%}
 {%- set mechanisms = veil._dp_mechanisms(plan) -%}
 {{ veil._dp_bounded(relation, plan) }},
 {{ veil._dp_noisy(plan, mechanisms) }},
@@ -68,4 +69,32 @@
 {#- The id of the release that the ledger opens for this model, as a literal. -#}
 {% macro _dp_reservation() %}
     {%- do return(veil._literal(veil._release_id())) -%}
+{% endmacro %}
+
+{#- Public values that are not of their column's type would stop the build after the budget was debited: asked for here. -#}
+{% macro _dp_check_types(plan) %}
+    {%- set lists = [] -%}
+    {%- if plan.key_source.kind == 'lists' -%}
+        {%- for name, values in plan.key_source.lists.items() -%}
+            {%- do lists.append(('dp.keys.' ~ name, name, "(select unnest(" ~ veil._dp_literals(values) ~ ") as veil_value)")) -%}
+        {%- endfor -%}
+    {%- elif plan.key_source.kind == 'relation' -%}
+        {%- for name in plan.group_by -%}
+            {%- do lists.append(('dp.keys', name, "(select " ~ veil._quote(name) ~ " as veil_value from " ~ veil._dp_relation(plan.key_source.node) ~ ")")) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- for measure in plan.measures if measure.kind in ('mode', 'top_k', 'histogram') -%}
+        {%- do lists.append(('dp.measures.' ~ measure.name ~ '.candidates', measure.column, "(" ~ veil._dp_value_list(measure) ~ ")")) -%}
+    {%- endfor -%}
+    {%- set problems = [] -%}
+    {%- for where, column, source in lists if plan.types.get(column) -%}
+        {%- set wrong = veil._dp_ask("(select count(*) from " ~ source ~ " as listed where listed.veil_value is not null and try_cast(listed.veil_value as "
+            ~ plan.types[column] ~ ") is null)") -%}
+        {%- if wrong -%}
+            {%- do problems.append("`" ~ where ~ "` has values that cannot be of the type of `" ~ column ~ "`, which is " ~ plan.types[column] ~ ". Number of them: " ~ wrong) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if problems -%}
+        {%- do veil._fail('dp_aggregate', problems, "model `" ~ model.name ~ "`") -%}
+    {%- endif -%}
 {% endmacro %}

@@ -115,6 +115,18 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "top_k": (measuring(kind="top_k", column="note", k=3, candidates=["a", "b"]), ["`dp.measures.x.k` is 3"]),
     "pre_threshold": (GOOD | {"pre_threshold": 5}, ["`dp.pre_threshold` is for `keys: private`"]),
+    "value_types": (
+        GOOD
+        | {
+            "group_by": ["stay"],
+            "keys": [1, "many"],
+            "measures": [{"name": "m", "kind": "mode", "column": "income", "candidates": ["low", "high", 3]}],
+        },
+        [
+            "`dp.keys.stay` has values that cannot be of the type of `stay`, which is INTEGER. Number of them: 1",
+            "`dp.measures.m.candidates` has values that cannot be of the type of `income`, which is INTEGER. Number of",
+        ],
+    ),
     "limit": (
         GOOD | {"input": "newest"},
         ["`newest`, which it reads, has `order by … limit` and a window function", "not partitioned by `person`"],

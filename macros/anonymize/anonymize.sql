@@ -4,33 +4,33 @@
 {% macro anonymize(relation) %}
     {%- do veil._depend_on_lookups() -%}
     {%- if not execute -%}
-        {%- do veil._depend_on_lookups() -%}
         {%- do return('') -%}
     {%- endif -%}
     {%- do veil._check_materialized('anonymize') -%}
-    {%- do return(adapter.dispatch('anonymize', 'veil')(relation, veil._settled(veil.policy(relation), model))) -%}
+    {%- set policy = veil._settled(veil.policy(relation), model) -%}
+    {%- set text = adapter.dispatch('anonymize', 'veil')(relation, policy) | trim -%}
+    {%- do return(text ~ "\n" ~ veil._anonymize_seal() ~ local_md5(text)) -%}
+{% endmacro %}
+
+{#- The gate cannot see from a column what it was made of. So it takes no SQL but the one that was written here. -#}
+{% macro _anonymize_seal() %}
+    {%- do return("-- all of the above was written by veil.anonymize: ") -%}
+{% endmacro %}
+
+{% macro _check_written_by_anonymize(sql) %}
+    {%- set parts = sql.rsplit(veil._anonymize_seal(), 1) -%}
+    {%- if parts | length != 2 or local_md5(parts[0] | trim) != parts[1] | trim -%}
+        {%- do veil._fail('release', ["a model with k, levels and measures holds `{{ veil.anonymize(ref('…')) }}` and nothing around it: "
+            ~ "what SQL of another hand makes of a column cannot be checked. Join, filter and derive columns in the staging model"],
+            "model `" ~ model.name ~ "`") -%}
+    {%- endif -%}
 {% endmacro %}
 
 {% macro default__anonymize(relation, policy) -%}
 {%- set names = veil._released_columns(policy) | map(attribute='name') | list -%}
 {%- set unit = veil._unit_name(policy) -%}
 {%- set carried = unit if flags.WHICH != 'show' else none -%} {#- a preview has no gate -#}
-with source_rows as (
-
-    select * from {{ relation }}
-
-),
-
-{%- if policy.recoding == 'local' %}
-
-{{ veil._local_recoding(relation, policy) }},
-{%- endif %}
-
-generalized as (
-
-    {{ veil._generalized_sql(policy) | indent(4) }}
-
-),
+{{ veil._generalized_ctes(relation, policy) }}
 
 classes as (
 
@@ -67,22 +67,7 @@ from final
 {%- endif -%}
 {%- set names = veil._released_columns(policy) | map(attribute='name') | list -%}
 {%- set alike = veil._helper_name('rows_alike', names) -%}
-with source_rows as (
-
-    select * from {{ relation }}
-
-),
-
-{%- if policy.recoding == 'local' %}
-
-{{ veil._local_recoding(relation, policy) }},
-{%- endif %}
-
-generalized as (
-
-    {{ veil._generalized_sql(policy) | indent(4) }}
-
-),
+{{ veil._generalized_ctes(relation, policy) }}
 
 counted as (
 
@@ -123,6 +108,24 @@ copies as (
 select
     {{ veil._column_list(names, 'copies') | indent(4) }}
 from copies
+{%- endmacro %}
+
+{% macro _generalized_ctes(relation, policy) -%}
+with source_rows as (
+
+    select * from {{ relation }}
+
+),
+{%- if policy.recoding == 'local' %}
+
+{{ veil._local_recoding(relation, policy) }},
+{%- endif %}
+
+generalized as (
+
+    {{ veil._generalized_sql(policy) | indent(4) }}
+
+),
 {%- endmacro %}
 
 {% macro _column_list(names, alias) -%}
@@ -180,7 +183,7 @@ from source_rows
 {#- What must reach the gate even in a class below k, so that it is refused with its count and not lost in silence. -#}
 {% macro _refused_conditions(policy, alias) %}
     {%- set conditions = [] -%}
-    {%- for column in policy.columns if column.role == 'quasi_identifier' -%}
+    {%- for column in policy.columns if column.role == 'quasi_identifier' and flags.WHICH != 'show' -%}
         {%- set name = veil._quote(column.name, alias) -%}
         {%- if policy.on_unmapped == 'fail' and (policy.recoding == 'local' or policy.levels[column.name] > 0) -%}
             {%- do conditions.append(name ~ " = " ~ veil._literal(veil._unmapped_label())) -%}

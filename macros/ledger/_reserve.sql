@@ -4,11 +4,11 @@
 {#- Whether the table stays as it is; then nothing private is read. Decided by the rule, the policy and the SQL, never by
     the data: that it did not change would be an answer about it. -#}
 {% macro _kept(policy, existing, target) %}
-    {%- if policy.dp is none -%}
-        {%- do return(false) -%}
-    {%- elif flags.EMPTY -%}
-        {%- do veil._kept_empty(existing, target) -%}
+    {%- if flags.EMPTY -%}
+        {%- do veil._kept_empty(existing, target, policy) -%}
         {%- do return(true) -%}
+    {%- elif policy.dp is none -%}
+        {%- do return(false) -%}
     {%- endif -%}
     {%- set asked = veil._spending(model, policy) -%}
     {%- set state = veil._door('release', 'veil_refresh_due', asked.last, "model `" ~ model.name ~ "`") -%}
@@ -24,8 +24,8 @@
     {%- do log("veil: kept " ~ relation ~ ", 0 spent (" ~ why ~ ")", info=true) -%}
 {% endmacro %}
 
-{#- Under --empty nothing is read and nothing is spent: a missing table is made with its columns and no rows. -#}
-{% macro _kept_empty(existing, target) %}
+{#- Under --empty nothing is read, spent or replaced: a missing table is made with its columns and no rows. -#}
+{% macro _kept_empty(existing, target, policy) %}
     {%- if existing is not none -%}
         {%- do veil._keep(existing, '--empty') -%}
     {%- else -%}
@@ -34,6 +34,7 @@
                 {{ sql }}
             ) with no data
         {%- endcall %}
+        {%- do veil._drop_helpers(target, policy) -%}
         {%- do adapter.commit() -%}
     {%- endif -%}
 {% endmacro %}

@@ -1,5 +1,6 @@
 {#- The columns of a release's input in table order, each with its role and what goes with it. The model's own YAML may
-    say more of a column than its input does; a column of which nobody says a role stops the build. -#}
+    say more of a column than its input does, but not that it is something else; a column of which nobody says a role stops
+    the build. -#}
 
 {% macro _policy_columns(node, inputs, problems) %}
     {%- set declared = {} -%}
@@ -11,9 +12,11 @@
             {%- set earlier = declared.get(name) -%}
             {%- if earlier is none -%}
                 {%- do declared.update({name: {'entry': entry, 'node': input.name, 'data_type': types[name]}}) -%}
-            {%- elif entry.get('role') != earlier.entry.get('role') and not veil._declared_policy(veil._column_of(node, name)) -%}
+            {%- elif entry.get('role') != earlier.entry.get('role') -%}
+                {%- do earlier.update({'disputed': true}) -%}
                 {%- do problems.append("the column `" ~ name ~ "` is " ~ earlier.entry.get('role', 'undeclared') ~ " in `" ~ earlier.node
-                    ~ "` and " ~ entry.get('role', 'undeclared') ~ " in `" ~ input.name ~ "`. Say which it is in this model's own YAML") -%}
+                    ~ "` and " ~ entry.get('role', 'undeclared') ~ " in `" ~ input.name ~ "`. Say which it is in this model's own YAML")
+                    if not veil._declared_policy(veil._column_of(node, name)) -%}
             {%- endif -%}
         {%- endfor -%}
         {%- for column in input.columns.values() if veil._declared_policy(column) and column.name | lower not in built | map('lower') -%}
@@ -27,7 +30,12 @@
     {%- set columns = [] -%}
     {%- set without_role = [] -%}
     {%- for name, found in declared.items() -%}
-        {%- set entry = dict(found.entry, **veil._declared_policy(veil._column_of(node, name))) -%}
+        {%- set own = veil._declared_policy(veil._column_of(node, name)) -%}
+        {%- set entry = dict(found.entry, **own) -%}
+        {%- if found.entry.get('role') not in (none, entry.role) and not found.disputed -%}
+            {%- do problems.append("`columns." ~ name ~ ".role` is " ~ found.entry.role ~ " in `" ~ found.node ~ "` and " ~ entry.role
+                ~ " in this model's own YAML. A role is a fact about the data: change it where the column enters") -%}
+        {%- endif -%}
         {%- if entry.get('role') is none -%}
             {%- do without_role.append(name) -%}
         {%- else -%}

@@ -19,11 +19,19 @@
     {%- if policy.dp is none and not policy.quasi_identifiers -%}
         {%- do problems.append("no column of its input has the role `quasi_identifier`, so k would count the whole table as one class") -%}
     {%- endif -%}
+    {%- if policy.dp is none and policy.unit is none and veil._linking_columns(policy) -%}
+        {%- do problems.append("`" ~ veil._linking_columns(policy) | join("`, `") ~ "` leaves under a mask that links the rows of a person, "
+            ~ "and no column has the role `unit`, so rows would be counted as people. Give the role `unit` to the column that identifies them") -%}
+    {%- endif -%}
+    {%- for input in inputs if input.get('config', {}).get('materialized') == 'ephemeral' -%}
+        {%- do problems.append("the input `" ~ input.name ~ "` is ephemeral, so the gate cannot count what went in. "
+            ~ "Set `materialized: view` or `table` on it") -%}
+    {%- endfor -%}
     {%- do veil._check_allowed(policy, inputs, problems) -%}
     {%- if problems -%}
         {%- do veil._fail('policy', problems, subject) -%}
     {%- endif -%}
-    {%- set written = [declared, columns | map(attribute='declared') | list, veil._setting('hierarchies')] -%}
+    {%- set written = [declared, columns | map(attribute='declared') | list, veil._setting('hierarchies'), veil._setting('audiences')] -%}
     {%- do policy.update({'hash': local_md5(tojson(written, sort_keys=true))}) -%}
     {%- do return(policy) -%}
 {% endmacro %}
@@ -40,6 +48,7 @@
         'audience': {'read': 'choice', 'choices': veil._setting('audiences').keys() | list},
         'k': {'read': 'integer', 'minimum': 2},
         'below_floor_because': {'read': 'text'},
+        'linked_because': {'read': 'text'},
         'levels': {'read': 'levels'},
         'recoding': {'read': 'choice', 'choices': ['global', 'local'], 'default': 'global'},
         'suppress_up_to': {'read': 'number', 'minimum': 0, 'maximum': 1, 'default': 0},
@@ -107,6 +116,9 @@
     {%- set units = columns | selectattr('role', 'equalto', 'unit') | map(attribute='name') | list -%}
     {%- if unit is not none and unit not in names -%}
         {%- do problems.append("`unit` names `" ~ unit ~ "`, which is not a column of the input" ~ veil._nearest(unit, names)) -%}
+    {%- elif unit is not none and units and unit not in units -%}
+        {%- do problems.append("`unit` is `" ~ unit ~ "`, and the input gives that role to `" ~ units | join("`, `")
+            ~ "`: a release counts the people its input declares. Change the role there") -%}
     {%- elif unit is none and units | length > 1 -%}
         {%- do problems.append("the role `unit` is given to " ~ units | join(", ")
             ~ ": a release protects one unit. Name it with `unit: " ~ units[0] ~ "`") -%}

@@ -8,11 +8,7 @@
     {%- do measured.update(veil._first_row(veil._refused_values_sql(candidate, policy))) -%}
     {%- do measured.update({'rows_out': measured.row_count, 'people_out': measured.people}) -%}
     {%- set input = veil._input_relation() -%}
-    {%- if flags.EMPTY -%}
-        {%- do measured.update({'rows_in': 0, 'people_in': 0}) -%}
-    {%- else -%}
-        {%- do measured.update(veil._first_row(veil._people_sql(input, policy.unit, 'in'))) -%}
-    {%- endif -%}
+    {%- do measured.update(veil._first_row(veil._people_sql(input, policy.unit, 'in'))) -%}
     {%- do measured.update({'suppressed_share': 1 - measured.people_out / measured.people_in if measured.people_in else 0}) -%}
     {%- do return(measured) -%}
 {% endmacro %}
@@ -37,7 +33,8 @@
 {% macro _people_sql(relation, unit, side) -%}
 select
     count(*) as rows_{{ side }},
-    {{ "count(*)" if unit is none else "count(distinct measured." ~ veil._quote(unit) ~ ")" }} as people_{{ side }}
+    {{ "count(*)" if unit is none else "count(distinct measured." ~ veil._quote(unit) ~ ")" }} as people_{{ side }},
+    {{ 0 if unit is none else "count(*) - count(measured." ~ veil._quote(unit) ~ ")" }} as rows_without_unit
 from {{ relation }} as measured
 {%- endmacro %}
 
@@ -46,7 +43,11 @@ from {{ relation }} as measured
 {%- set label = veil._literal(veil._unmapped_label()) -%}
 select
     {%- for name in policy.quasi_identifiers %}
-    count(case when cast(candidate.{{ veil._quote(name) }} as {{ dbt.type_string() }}) = {{ label }} then 1 end) as unmapped_{{ loop.index0 }},
+    {%- if policy.recoding == 'local' or policy.levels[name] > 0 %}
+    count(case when candidate.{{ veil._quote(name) }} = {{ label }} then 1 end) as unmapped_{{ loop.index0 }},
+    {%- else %}
+    0 as unmapped_{{ loop.index0 }}, -- level 0 keeps the value, whatever it is
+    {%- endif %}
     count(case when candidate.{{ veil._quote(name) }} is null then 1 end) as nulls_{{ loop.index0 }},
     {%- endfor %}
     count(*) as row_count

@@ -25,9 +25,11 @@
         'classes': dbt.type_bigint(),
         'k_required': dbt.type_bigint(),
         'k_measured': dbt.type_bigint(),
-        'suppressed_share': dbt.type_float(),
+        'suppressed_share': 'double precision' if target.type in ('duckdb', 'postgres') else dbt.type_float(),
         'measures': dbt.type_string(),
         'masking': dbt.type_string(),
+        'exceptions': dbt.type_string(),
+        'content_hash': dbt.type_string(),
         'budget': dbt.type_string(),
         'seeded': dbt.type_boolean(),
         'package_version': dbt.type_string(),
@@ -103,6 +105,8 @@
     'suppressed_share': measured.suppressed_share,
     'measures': tojson(veil.measured_figures(policy, measured)),
     'masking': tojson(veil._release_masking(policy)),
+    'exceptions': tojson(veil._exceptions(policy)),
+    'content_hash': measured.content_hash,
     'budget': paid.budgets | join(", ") or none,
     'seeded': paid.seeded,
     'package_version': veil._version(),
@@ -120,12 +124,22 @@ select
     {%- endfor %}
 {%- endmacro %}
 
+{#- The reasons that were written down for going below what is asked by default. -#}
+{% macro _exceptions(policy) %}
+    {%- set exceptions = {} -%}
+    {%- for key in ['below_floor_because', 'linked_because'] if policy[key] is not none -%}
+        {%- do exceptions.update({key: policy[key]}) -%}
+    {%- endfor -%}
+    {%- do return(exceptions) -%}
+{% endmacro %}
+
 {% macro _release_line(target, measured, policy) %}
     {%- if policy.dp is not none -%}
         {%- do return("veil: released " ~ target ~ ": " ~ measured.rows_out ~ " rows, epsilon " ~ policy.dp.epsilon ~ ", delta " ~ (policy.dp.delta or 0)
             ~ " of the budget `" ~ policy.dp.budget ~ "`") -%}
     {%- endif -%}
-    {%- do return("veil: released " ~ target ~ ": " ~ measured.people_out ~ " of " ~ measured.people_in ~ " people in "
+    {%- do return("veil: released " ~ target ~ ": " ~ measured.people_out ~ " of " ~ measured.people_in
+        ~ (" people in " if policy.unit is not none else " rows in ")
         ~ measured.classes ~ " classes, smallest " ~ (measured.k if measured.k is not none else "none") ~ " (k " ~ policy.k ~ "), "
         ~ veil._percent(measured.suppressed_share) ~ " left out") -%}
 {% endmacro %}

@@ -18,16 +18,17 @@
         {%- do adapter.drop_relation(candidate) -%}
         {%- do return(checked) -%}
     {%- endif -%}
-    {%- if policy.unit is not none and policy.dp is none -%}
-        {%- do run_query("alter table " ~ candidate ~ " drop column " ~ veil._unit_name(policy)) -%}
-    {%- endif -%}
-    {%- if policy.remedy and policy.dp is none -%}
+    {%- do veil._drop_helpers(candidate, policy) -%}
+    {%- do return(candidate) -%}
+{% endmacro %}
+
+{% macro _drop_helpers(relation, policy) %}
+    {%- if policy.dp is none -%}
         {%- set released = veil._released_columns(policy) | map(attribute='name') | map('lower') | list -%}
-        {%- for column in adapter.get_columns_in_relation(candidate) if column.name | lower not in released -%}
-            {%- do run_query("alter table " ~ candidate ~ " drop column " ~ veil._quote(column.name)) -%}
+        {%- for column in adapter.get_columns_in_relation(relation) if column.name | lower not in released -%}
+            {%- do run_query("alter table " ~ relation ~ " drop column " ~ veil._quote(column.name)) -%}
         {%- endfor -%}
     {%- endif -%}
-    {%- do return(candidate) -%}
 {% endmacro %}
 
 {#- Put the candidate in the place of the last good table. On DuckDB all of it is one step of one transaction. -#}

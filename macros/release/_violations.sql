@@ -17,6 +17,16 @@
                 ~ "Fill or remove them in the staging model, or say `nulls: group`") -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- if measured.rows_without_unit -%}
+        {%- do violations.append(measured.rows_without_unit ~ " rows have no `" ~ policy.unit ~ "`, so it is not known whose they are. "
+            ~ "Fill or remove them in the staging model") -%}
+    {%- endif -%}
+    {%- set links = veil._linking_columns(policy) -%}
+    {%- if links and measured.rows_out > measured.people_out and policy.linked_because is none -%}
+        {%- do violations.append(measured.rows_out ~ " rows of " ~ measured.people_out ~ " people leave with `" ~ links | join("`, `")
+            ~ "`, which links the rows of a person, and k holds for each row by itself. Drop it, bring the staging model to one row a person, "
+            ~ "or write down why it may be: `linked_because: \"…\"`") -%}
+    {%- endif -%}
     {%- do violations.extend(veil.policy_violations(policy, measured)) -%}
     {%- if measured.suppressed_share > policy.suppress_up_to + 1e-9 -%}
         {%- do violations.append((measured.people_in - measured.people_out) ~ " of " ~ measured.people_in ~ " people ("
@@ -24,6 +34,15 @@
             ~ veil._percent(policy.suppress_up_to)) -%}
     {%- endif -%}
     {%- do return(violations) -%}
+{% endmacro %}
+
+{#- Released columns that say which rows are of one person. -#}
+{% macro _linking_columns(policy) %}
+    {%- set names = [] -%}
+    {%- for column in policy.columns if column.mask.kind in ['pseudonym', 'token', 'fpe', 'fake'] -%}
+        {%- do names.append(column.name) -%}
+    {%- endfor -%}
+    {%- do return(names) -%}
 {% endmacro %}
 
 {% macro _percent(share) %}
@@ -44,7 +63,9 @@
             {%- do ways.append("`levels." ~ way.name ~ ": " ~ way.level ~ "` leaves out " ~ veil._percent(way.share)) -%}
         {%- endfor -%}
         {%- set ways = ways[:1] -%}
-        {%- do ways.append("`suppress_up_to: " ~ veil._rounded_up(measured.suppressed_share) ~ "` accepts the people left out now") -%}
+        {%- if measured.suppressed_share <= 0.2 -%}
+            {%- do ways.append("`suppress_up_to: " ~ veil._rounded_up(measured.suppressed_share) ~ "` accepts the people left out now") -%}
+        {%- endif -%}
     {%- endif -%}
     {%- if ways | length < 2 and policy.levels is mapping -%}
         {%- do ways.append("`dbt run-operation veil.find_levels --args '{model: " ~ model.name ~ "}'` lists the levels that keep the policy") -%}

@@ -3,6 +3,10 @@
 
 {% materialization release, default, supported_languages=['sql'] %}
     {%- set policy = veil._settled(veil.policy(), model) -%}
+    {%- if policy.dp is none -%}
+        {%- do veil._check_written_by_anonymize(sql) -%}
+    {%- endif -%}
+    {%- do veil._check_indexes() -%}
     {%- set existing = load_cached_relation(this) -%}
     {%- set target = this.incorporate(type='table') -%}
     {%- set candidate = make_intermediate_relation(target) -%}
@@ -35,7 +39,9 @@
     {%- set final = veil._without_helpers(candidate, policy) -%}
     {%- do veil._swap(existing, final, target) -%}
     {%- do create_indexes(target) -%}
+    {%- do measured.update({'content_hash': veil._content_hash(target)}) -%}
     {{ run_hooks(post_hooks, inside_transaction=True) }}
+    {%- do veil._check_hooks_changed_nothing(target, measured.content_hash, post_hooks) -%}
     {%- do apply_grants(target, grants, should_revoke=should_revoke(existing, full_refresh_mode=True)) -%}
     {%- do persist_docs(target, model) -%}
     {%- do run_query(veil._record_release(releases, target, measured, policy, paid)) -%}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dbt_veil.keys import new_keyring, write_keyring
 from harness import Project, Result, columns, rows
 
 AGE = {"kind": "intervals", "widths": [10], "range": [0, 100]}
@@ -236,3 +237,90 @@ def test_a_policy_without_the_gate_is_refused(clinic: Project, materialized: str
     result = clinic.dbt("run", "--select", f"{name}+")
     assert not result.success
     assert "must be `materialized: release`, which publishes it only if its policy holds" in result.text
+
+
+def refusal(project: Project, name: str) -> str:
+    """What the build of one model that must be refused says, in one line."""
+    result = project.dbt("run", "--select", name)
+    assert result.status(name) == "error"
+    return " ".join(result.message(name).split())
+
+
+def test_sql_around_anonymize_is_refused(clinic: Project) -> None:
+    """The gate measures quasi-identifiers; an e-mail address joined back beside them would pass it."""
+    wrapped = (
+        "with a as (\n{{ veil.anonymize(ref('people')) }}\n)\n"
+        "select a.*, p.email as ward from a join {{ ref('people') }} p on p.person = a.veil__unit"
+    )
+    by_hand = "select person as veil__unit, '*' as age, town, email as illness, ward from {{ ref('people') }}"
+    for name, sql in {"wrapped": wrapped, "by_hand": by_hand}.items():
+        clinic.model(name, sql, config=policy(suppress_up_to=1))
+        assert "holds `{{ veil.anonymize(ref('…')) }}` and nothing around it" in refusal(clinic, name)
+
+
+def test_rows_of_one_person_linked_by_a_pseudonym_are_refused(clinic: Project) -> None:
+    """Ten people with two visits each: k holds for every visit, and the pair of visits singles a person out."""
+    visits = [{"person": i, "age": 21 + 10 * (j % 2), "illness": "flu"} for i in range(10) for j in range(2)]
+    mask = {"kind": "pseudonym", "domain": "people"}
+    roles = {"person": {"role": "unit", "mask": mask}, "age": ROLES["age"], "illness": "sensitive"}
+    clinic.seed("linked", visits, types=TYPES, columns=columns(roles))
+    release(clinic, name="linked_released", source="linked", levels={"age": 1}, suppress_up_to=0)
+    release(
+        clinic, name="linked_openly", source="linked", levels={"age": 1}, linked_because="two visits, public anyway"
+    )
+    keyring = clinic.folder / "keyring.json"
+    write_keyring(keyring, new_keyring(), replace_existing=False)
+    clinic.profile(config={"keyring_file": str(keyring)})
+    assert clinic.dbt("seed", "--select", "linked").success
+    message = refusal(clinic, "linked_released")
+    assert "20 rows of 10 people leave with `person`, which links the rows of a person" in message
+    assert clinic.dbt("run", "--select", "linked_openly").success
+    assert clinic.scalar("select exceptions from veil.releases where model like '%linked_openly'") == (
+        '{"linked_because": "two visits, public anyway"}'
+    )
+
+
+def test_rows_of_nobody_and_the_wrong_unit_are_refused(clinic: Project) -> None:
+    table = [{"person": i if i else None, "visit": i, "age": 21, "illness": "flu"} for i in range(6)]
+    roles = {"person": "unit", "visit": "other", "age": ROLES["age"], "illness": "sensitive"}
+    clinic.seed("nobody", table, types=TYPES, columns=columns(roles))
+    release(clinic, name="nobody_released", source="nobody", levels={"age": 1})
+    release(clinic, name="wrong_unit", source="nobody", levels={"age": 1}, unit="visit")
+    clinic.seed(
+        "no_unit",
+        table,
+        types=TYPES,
+        columns=columns(roles | {"person": {"role": "identifier", "mask": {"kind": "pseudonym", "domain": "d"}}}),
+    )
+    release(clinic, name="no_unit_released", source="no_unit", levels={"age": 1})
+    assert clinic.dbt("seed", "--select", "nobody", "no_unit").success
+    assert "1 rows have no `person`, so it is not known whose they are" in refusal(clinic, "nobody_released")
+    assert "`unit` is `visit`, and the input gives that role to `person`" in refusal(clinic, "wrong_unit")
+    assert "no column has the role `unit`, so rows would be counted as people" in refusal(clinic, "no_unit_released")
+
+
+def test_a_role_cannot_be_changed_downstream(clinic: Project) -> None:
+    clinic.model(
+        "relabelled", "{{ veil.anonymize(ref('people')) }}", config=policy(), columns=columns({"email": "other"})
+    )
+    assert "`columns.email.role` is identifier in `people` and other in this model's own YAML" in refusal(
+        clinic, "relabelled"
+    )
+
+
+def test_a_hook_that_changes_what_was_measured_is_refused(clinic: Project) -> None:
+    hook = "update {{ this }} set ward = 'canary'"
+    clinic.model("hooked", "{{ veil.anonymize(ref('people')) }}", config=policy() | {"post_hook": hook})
+    assert "a post-hook changed the table after it was measured" in refusal(clinic, "hooked")
+    assert clinic.query("select 1 from duckdb_tables() where table_name = 'hooked'") == []
+    unique = {"indexes": [{"columns": ["ward"], "unique": True}]}
+    clinic.model("indexed", "{{ veil.anonymize(ref('people')) }}", config=policy() | unique)
+    assert "a unique index prints a released value when it fails" in refusal(clinic, "indexed")
+
+
+def test_an_ephemeral_input_is_refused_with_the_way_out(clinic: Project) -> None:
+    clinic.model(
+        "passing", "select * from {{ ref('people') }}", config={"materialized": "ephemeral"}, columns=columns(ROLES)
+    )
+    release(clinic, name="from_ephemeral", source="passing")
+    assert "the input `passing` is ephemeral" in refusal(clinic, "from_ephemeral")

@@ -54,7 +54,7 @@ def measured_people() -> list[dict[str, Any]]:
         value = int(draw.integers(0, 6) * draw.random())
         people.append(
             {
-                "person": int(draw.integers(0, 120)) if number else None,
+                "person": int(draw.integers(0, 120)),
                 "age": int(draw.integers(18, 60)) if number % 17 else None,
                 "job title": ["nurse", "doctor", "cook", "baker"][int(draw.integers(0, 4))],
                 "illness": ["flu", "cold", "gout", None, "cough", "ache"][value],

@@ -134,13 +134,16 @@ class Project(Folder):
         }
         self._yaml("dbt_project.yml", project | settings)
 
-    def profile(self, *, threads: int = 2, config: Mapping[str, Any] | None = None, plugin: bool = True) -> None:
-        """Write profiles.yml; ``config`` is the plugin's."""
+    def profile(
+        self, *, threads: int = 2, config: Mapping[str, Any] | None = None, plugin: bool = True, **settings: Any
+    ) -> None:
+        """Write profiles.yml; ``config`` is the plugin's, ``settings`` are further keys such as ``attach``."""
         output: dict[str, Any] = {
             "type": "duckdb",
             "path": str(self.warehouse),
             "schema": "main",
             "threads": threads,
+            **settings,
         }
         if plugin:
             output["plugins"] = [{"module": "dbt_veil.plugin", "config": dict(config or {})}]

@@ -6,9 +6,13 @@ from typing import Any
 
 import duckdb
 import pytest
+from dbt_veil.keys import new_keyring, write_keyring
 from harness import Project, Result, columns, rows
 
-COUNTED = {"materialized": "release", "meta": {"veil": {"audience": "internal", "k": 5, "levels": {"age": 0}}}}
+COUNTED: dict[str, Any] = {
+    "materialized": "release",
+    "meta": {"veil": {"audience": "internal", "k": 5, "levels": {"age": 0}}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +113,32 @@ def test_a_table_that_is_not_as_it_was_released_stops_all_of_it(released: Projec
         "update veil.releases set audience = 'internal'",
     )
     assert "`ages` was released to `public` and its YAML now says `internal`. Build it again" in other
+    same_count = refusal(
+        "create table veil.kept as from veil.releases;"
+        "update veil.releases set content_hash = null where relation like '%ages%';"
+        "update changed set diagnosis = 'canary' where age = 30;"
+        "alter table dropped rename to kept; create table dropped as select age, diagnosis, email from people",
+        "drop table dropped; alter table kept rename to dropped; update changed set diagnosis = 'none';"
+        "delete from veil.releases; insert into veil.releases from veil.kept; drop table veil.kept",
+    )
+    assert "the release of `ages` was recorded without a fingerprint of its rows" in same_count
+    assert (
+        "`changed` has other columns or values than were released: it was changed since. Build it again" in same_count
+    )
+    assert "`dropped` has other columns or values than were released" in same_count
+    assert "canary" not in same_count
+
+
+def test_a_policy_that_was_changed_since_the_release_stops_all_of_it(released: Project) -> None:
+    stricter = {"materialized": "release", "meta": {"veil": COUNTED["meta"]["veil"] | {"k": 50}}}
+    released.model("ages", "{{ veil.anonymize(ref('people')) }}", config=stricter)
+    assert not released.dbt("run", "--select", "ages").success
+    result = publish(released, "{audience: internal, path: out/stricter.duckdb}")
+    released.model("ages", "{{ veil.anonymize(ref('people')) }}", config=COUNTED)
+    assert (
+        "the policy of `ages` was changed since its release. Build it again: `dbt build --select ages`" in result.text
+    )
+    assert not (released.folder / "out" / "stricter.duckdb").exists()
 
 
 def test_a_model_that_was_never_released_is_left_out_and_said(released: Project) -> None:
@@ -116,3 +146,67 @@ def test_a_model_that_was_never_released_is_left_out_and_said(released: Project)
     result = publish(released, "{audience: internal, path: out/some.duckdb}")
     assert result.success, result.text
     assert "not yet released and so not published: later" in result.text
+
+
+def test_the_hook_publishes_only_what_passed_its_tests(project: Project) -> None:
+    people = rows("age,diagnosis", *[f"{30 + i % 4},none" for i in range(40)])
+    project.seed("people", people, columns=columns({"age": "quasi_identifier", "diagnosis": "sensitive"}))
+    k_is = {"quasi_identifiers": ["age"], "k": "{{ var('k', 5) }}"}
+    warned = {"name": "warned", "arguments": k_is | {"k": 999}, "config": {"severity": "warn"}}
+    tests = [{"veil.k_anonymity": {"name": "crowded", "arguments": k_is}}, {"veil.k_anonymity": warned}]
+    project.model("ages", "{{ veil.anonymize(ref('people')) }}", config=COUNTED, data_tests=tests)
+    project.model("report", "select max(age) as oldest from {{ ref('ages') }}")
+    project.test("young", "select 1 from {{ ref('report') }} as report where oldest > {{ var('oldest', 99) }}")
+    hook = "{{ veil.publish(audience='internal', path='hook.duckdb', results=results) }}"
+    project.configure(**{"on-run-end": [hook]})
+    file = project.folder / "hook.duckdb"
+    first = project.dbt("build")
+    assert first.status("warned") == "warn"
+    assert file.exists(), first.text
+    before = file.stat().st_ino
+    failed = project.dbt("build", "--vars", "{k: 20}")
+    assert "the test `crowded` of `ages` failed. The last publication stays" in failed.text
+    assert "the test `young` of `ages` was skipped" in failed.text
+    assert "`warned` of" not in failed.text
+    downstream = project.dbt("build", "--vars", "{oldest: 30}")
+    assert "veil.publish(): the test `young` of `ages` failed. The last publication stays" in downstream.text
+    broken = project.dbt("build", "--vars", "{oldest: no_such_column}")
+    assert "veil.publish(): the test `young` of `ages` stopped with an error" in broken.text
+    assert file.stat().st_ino == before
+    assert project.dbt("build").success
+    assert file.stat().st_ino != before
+
+
+def test_tables_of_two_databases_and_tables_that_join(project: Project) -> None:
+    keyring = project.folder / "keyring.json"
+    write_keyring(keyring, new_keyring(), replace_existing=False)
+    attached = [{"path": str(project.folder / "other.duckdb"), "alias": "other"}]
+    project.profile(config={"keyring_file": str(keyring)}, attach=attached)
+    people = [{"person": i, "age": 30 + i % 4, "town": "AB"[i % 2], "diagnosis": "none"} for i in range(40)]
+    unit = {"role": "unit", "mask": {"kind": "pseudonym", "domain": "clinic"}}
+    roles = {"person": unit, "age": "quasi_identifier", "town": "quasi_identifier", "diagnosis": "sensitive"}
+    project.seed("people", people, columns=columns(roles))
+
+    def release(name: str, levels: dict[str, int], **config: object) -> None:
+        policy = {"audience": "internal", "levels": levels}
+        config = {"materialized": "release", "meta": {"veil": policy}, **config}
+        project.model(name, "{{ veil.anonymize(ref('people')) }}", config=config)
+
+    release("by_age", {"age": 0, "town": 1})
+    release("by_town", {"age": 1, "town": 0}, database="other")
+    built = project.dbt("build")
+    assert built.success, built.text
+    result = publish(project, "{audience: internal, path: both.duckdb}")
+    assert result.success, result.text
+    warning = "`by_age`, `by_town` carry pseudonyms of the same domain `clinic`: joined on them they give a finer table"
+    assert warning in result.text
+    with duckdb.connect(str(project.folder / "both.duckdb"), read_only=True) as analyst:
+        found = analyst.execute("select relation, k_measured from veil.releases").fetchall()
+        assert found == [('"other"."main"."by_town"', 20), ('"warehouse"."main"."by_age"', 10)]
+    release("by_town", {"age": 1, "town": 0}, database="other", alias="By_age")
+    assert project.dbt("run", "--select", "by_town").success
+    result = publish(project, "{audience: internal, path: both.duckdb}")
+    assert (
+        "a publication would have two tables called `main.by_age`. Give one of the models another `alias`"
+        in result.text
+    )

@@ -18,7 +18,8 @@
 {% endmacro %}
 
 {% macro _check_written_by_anonymize(sql) %}
-    {%- set parts = sql.rsplit(veil._anonymize_seal(), 1) -%}
+    {%- set without_comments_before = modules.re.sub('^(\\s*--[^\\n]*\\n)*', '', sql) -%}
+    {%- set parts = without_comments_before.rsplit(veil._anonymize_seal(), 1) -%}
     {%- if parts | length != 2 or local_md5(parts[0] | trim) != parts[1] | trim -%}
         {%- do veil._fail('release', ["a model with k, levels and measures holds `{{ veil.anonymize(ref('…')) }}` and nothing around it: "
             ~ "what SQL of another hand makes of a column cannot be checked. Join, filter and derive columns in the staging model"],

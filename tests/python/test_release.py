@@ -252,6 +252,9 @@ def test_sql_around_anonymize_is_refused(clinic: Project) -> None:
         "with a as (\n{{ veil.anonymize(ref('people')) }}\n)\n"
         "select a.*, p.email as ward from a join {{ ref('people') }} p on p.person = a.veil__unit"
     )
+    commented = "-- who sees what\n\n-- {{ 1 + 1 }}\n{{ veil.anonymize(ref('people')) }}\n"
+    clinic.model("commented", commented, config=policy())
+    assert clinic.dbt("run", "--select", "commented").success
     by_hand = "select person as veil__unit, '*' as age, town, email as illness, ward from {{ ref('people') }}"
     for name, sql in {"wrapped": wrapped, "by_hand": by_hand}.items():
         clinic.model(name, sql, config=policy(suppress_up_to=1))

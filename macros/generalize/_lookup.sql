@@ -30,14 +30,25 @@
 {#- A relation, or the name of a model or seed, or [package, name]. -#}
 {% macro _lookup_relation(given, problems) %}
     {%- if given is string and given | trim -%}
-        {%- do return(ref(given)) -%}
+        {%- do return(veil._ref_anywhere(given)) -%}
     {%- elif given is not string and given.identifier is defined -%}
         {%- do return(given) -%}
     {%- elif given is sequence and given is not string and given | length == 2 -%}
-        {%- do return(ref(given[0], given[1])) -%}
+        {%- do return(veil._ref_anywhere(given[1], given[0])) -%}
     {%- endif -%}
     {%- do problems.append(veil._must_be('relation', "the name of a seed or model, or [package, name]", given)) -%}
     {%- do return(none) -%}
+{% endmacro %}
+
+{#- A ref also in a hook, which dbt lets refer only to what its own text names: there the graph tells. -#}
+{% macro _ref_anywhere(name, package=none) %}
+    {%- if execute and model is defined and model.resource_type == 'operation' -%}
+        {%- for node in graph.nodes.values() if node.resource_type in ('model', 'seed', 'snapshot') and node.name == name
+                and package in (none, node.package_name) -%}
+            {%- do return(veil._relation_of(node)) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- do return(ref(name) if package is none else ref(package, name)) -%}
 {% endmacro %}
 
 {#- level_0, level_1, … as far as they go. -#}

@@ -8,6 +8,8 @@ import duckdb
 import pytest
 from dbt_veil.keys import new_keyring, write_keyring
 from harness import Project, Result, columns, rows
+from test_ledger_dbt import COUNT, configure, dp
+from test_ledger_dbt import people as guarded_people
 
 COUNTED: dict[str, Any] = {
     "materialized": "release",
@@ -210,3 +212,21 @@ def test_tables_of_two_databases_and_tables_that_join(project: Project) -> None:
         "a publication would have two tables called `main.by_age`. Give one of the models another `alias`"
         in result.text
     )
+
+
+def test_a_noisy_table_is_as_old_as_its_ledger_says(project: Project) -> None:
+    guarded_people(project)
+    project.model("counted", COUNT, config=dp("0.4"))
+    configure(project)
+    assert project.dbt("build", "--exclude", "package:veil").success
+    floors = "{veil__audiences: {internal: 7}}"
+    result = publish(project, "{audience: internal, path: noisy.duckdb}", "--vars", floors)
+    assert result.success, result.text
+    project.model("counted", COUNT, config=dp("0.3"))
+    result = publish(project, "{audience: internal, path: noisy.duckdb}")
+    assert "the policy of `counted` was changed since its release. Build it again" in result.text
+    project.model("counted", COUNT, config=dp("0.4"))
+    with duckdb.connect(str(project.warehouse)) as warehouse:
+        warehouse.execute("update counted set n = n + 1")
+    result = publish(project, "{audience: internal, path: noisy.duckdb}")
+    assert "it was changed since. Drop it and build it again, which spends its budget again" in result.text

@@ -39,7 +39,7 @@ lock: ## resolve pyproject.toml anew into requirements.lock (needs uv on the PAT
 	    --output-file requirements.lock
 
 clean: ## remove .venv, the demo's warehouse and everything dbt wrote
-	@rm -rf $(VENV) warehouse target logs integration_tests/target integration_tests/logs integration_tests/dbt_packages
+	@rm -rf $(VENV) warehouse/* target logs integration_tests/target integration_tests/logs integration_tests/dbt_packages
 
 $(STAMP): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

@@ -26,7 +26,7 @@ needs the function {{ name }}, which this database does not have. In profiles.ym
           config:
             keyring_file: secrets/veil_keyring.json
 
-and install it with `pip install dbt-veil`, or add `module_paths: [dbt_packages/veil/udfs]` beside `plugins`. A first keyring comes from `veil key new secrets/veil_keyring.json`
+and install it with `pip install dbt-veil`, or add `module_paths: [dbt_packages/veil/udfs]` beside `plugins`. A first keyring comes from `veil key new secrets/veil_keyring.json`, or without pip from `PYTHONPATH=dbt_packages/veil/udfs python -m dbt_veil.cli key new secrets/veil_keyring.json`
         {%- endset -%}
         {%- do veil._fail(macro, [lines]) -%}
     {%- endif -%}

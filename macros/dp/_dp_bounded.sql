@@ -200,13 +200,15 @@ from {{ veil._dp_relation(plan.key_source.node) }} as listed
 {%- set value = veil._quote(measure.column, 'source_rows') -%}
 {%- set numeric = measure.kind in ('sum', 'mean', 'variance', 'stddev', 'quantile') -%}
 {%- set floating = (plan.types.get(measure.column) or 'double') | lower in ('double', 'float', 'real') -%}
+{%- set wide = modules.re.match('u?hugeint|decimal|numeric', plan.types.get(measure.column, '') | lower) -%}
+{%- set compared = "cast(" ~ value ~ " as double)" if wide else value -%} {#- a value too large for the bound's type would be printed in an error -#}
 {%- if not numeric -%}
 {{ value }}
 {%- elif measure.kind == 'quantile' and measure.candidates.kind == 'list' -%}
 case
     when {{ value }} is null{{ " or isnan(cast(" ~ value ~ " as double))" if floating }} then null
     {%- for candidate in measure.candidates['values'][:-1] %}
-    when {{ value }} < {{ (candidate + measure.candidates['values'][loop.index]) / 2 }} then {{ loop.index0 }}
+    when {{ compared }} < {{ (candidate + measure.candidates['values'][loop.index]) / 2 }} then {{ loop.index0 }}
     {%- endfor %}
     else {{ measure.candidates['values'] | length - 1 }}
 end
@@ -232,8 +234,8 @@ end
 {%- endif -%}
 case
     when {{ value }} is null{{ " or isnan(cast(" ~ value ~ " as double))" if floating }} then null
-    when {{ value }} <= {{ lower }} then {{ lowest }}
-    when {{ value }} >= {{ upper }} then {{ highest }}
+    when {{ compared }} <= {{ lower }} then {{ lowest }}
+    when {{ compared }} >= {{ upper }} then {{ highest }}
     else cast({{ steps }} as bigint)
 end
 {%- endif -%}

@@ -19,7 +19,7 @@
         {%- do exceptions.warn("veil.dp_aggregate(): " ~ subject ~ ": `dp.epsilon` is " ~ policy.dp.epsilon ~ ". Above 1 the promise is weak: one person "
             ~ "may change the odds of any output by a factor of e^" ~ policy.dp.epsilon) -%}
     {%- endif -%}
-    {%- do return(adapter.dispatch('dp_aggregate', 'veil')(relation, policy.dp)) -%}
+    {%- do return(veil._sealed(adapter.dispatch('dp_aggregate', 'veil')(relation, policy.dp), 'dp_aggregate')) -%}
 {% endmacro %}
 
 {% macro default__dp_aggregate(relation, plan) %}

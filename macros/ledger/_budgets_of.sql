@@ -77,7 +77,10 @@
         {%- for unique_id in test.depends_on.nodes -%}
             {%- set tested = graph.nodes.get(unique_id) or graph.sources.get(unique_id) -%}
             {%- if tested -%}
-                {%- do proven.extend(veil._guards_of(tested, [])) -%}
+                {%- for budget in veil._guards_of(tested, []) if (test.config.get('severity') or 'error') | lower == 'error' and test.config.get('where') is none
+                        and (test.test_metadata.kwargs.get('unit') or '') | string | lower == veil._budgets()[budget].get('unit') | string | lower -%}
+                    {%- do proven.append(budget) -%}
+                {%- endfor -%}
             {%- endif -%}
         {%- endfor -%}
     {%- endfor -%}

@@ -47,7 +47,18 @@
     {%- set subject = "model `" ~ model.name ~ "`" -%}
     {%- set asked = veil._spending(model, policy) -%}
     {%- do veil._drawn_once(asked.request, subject) -%}
-    {%- do run_query("describe " ~ sql) -%}
+    {%- set built = run_query("describe " ~ sql).columns['column_name'].values() | map('lower') | list -%}
+    {%- set telling = [] -%}
+    {%- for column in policy.columns if 'queries' in policy.dp and policy.dp.queries | selectattr('mechanism', 'in', ['planar_laplace', 'randomized_response']) | list | length == 0
+            and column.role in ('unit', 'identifier') and column.name | lower in built -%}
+        {%- do telling.append(column.name) -%}
+    {%- endfor -%}
+    {%- if telling -%}
+        {%- do veil._fail('release', ["`" ~ telling | join("`, `") ~ "` is a unit or an identifier of its input and leaves beside the noise: select it in no released column"], subject) -%}
+    {%- endif -%}
+    {%- if run_query("select count(*) from duckdb_databases() where database_name = " ~ veil._literal(target.database) ~ " and path is null").rows[0][0] -%}
+        {%- do veil._fail('release', ["a ledger in memory forgets what was spent: set `path` of the profile to a file"], subject) -%}
+    {%- endif -%}
     {%- set answer = veil._door('release', 'veil_reserve', dict(asked, release_id=veil._release_id()), subject) -%}
     {%- do return({'budgets': asked.budgets, 'seeded': answer.seeded}) -%}
 {% endmacro %}
@@ -73,6 +84,14 @@
         {%- do problems.append("the budget `" ~ declared.budget ~ "` guards nothing that this model reads. Guarded by: "
             ~ (budgets | join(", ") or "none")) -%}
     {%- endif -%}
+    {%- set names = policy.columns | map(attribute='name') | map('lower') | list -%}
+    {%- for budget in budgets if policy.dp.get('unit') -%}
+        {%- set protected = veil._budgets()[budget].get('unit') | string | lower -%}
+        {%- if protected in names and protected != policy.dp.unit | lower -%}
+            {%- do problems.append("the budget `" ~ budget ~ "` protects `" ~ protected ~ "`, and the rows of each `" ~ policy.dp.unit
+                ~ "` are what is bounded. Give `" ~ protected ~ "` the role `unit`") -%}
+        {%- endif -%}
+    {%- endfor -%}
     {%- set request = veil._budget_request(policy.dp, problems) -%}
     {%- if problems -%}
         {%- do veil._fail('release', problems, "model `" ~ node.name ~ "`") -%}
@@ -126,8 +145,19 @@
 
 {#- Every query that is paid for is drawn in one place of the SQL, and nothing else is. -#}
 {% macro _drawn_once(request, subject) %}
-    {%- set drawn = modules.re.findall("veil_(?:laplace|gaussian|exponential|randomized_response|geo_planar_laplace(?:_sticky)?)\\(\\s*'" ~ veil._release_id() ~ "'\\s*,\\s*'(\\w+)'", sql) -%}
+    {%- set code = modules.re.sub("(?s)('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|--[^\\n]*|/\\*.*?\\*/", "\\1", sql) -%}
+    {%- set kinds = "veil_(?:laplace|gaussian|exponential|randomized_response|geo_planar_laplace(?:_sticky)?)" -%}
+    {%- set drawn = modules.re.findall("veil_(?:laplace|gaussian|exponential|randomized_response|geo_planar_laplace(?:_sticky)?)\\(\\s*'" ~ veil._release_id() ~ "'\\s*,\\s*'(\\w+)'", code) -%}
     {%- set problems = [] -%}
+    {%- if modules.re.findall("(?i)" ~ kinds ~ "\\b", code) | length != drawn | length -%}
+        {%- do problems.append("its SQL calls a noise function by hand: draw with `veil.dp_noise` alone") -%}
+    {%- endif -%}
+    {%- if modules.re.search("(?i)\\bnot\\s+materialized\\b", code) -%}
+        {%- do problems.append("`not materialized` would draw again at every read of the CTE: write `as materialized`") -%}
+    {%- endif -%}
+    {%- if not drawn -%}
+        {%- do problems.append("its SQL draws no noise, so what it releases is exact") -%}
+    {%- endif -%}
     {%- for query in request.queries if query is mapping and query.get('mechanism') != 'threshold' and drawn.count(query.name) != 1 -%}
         {%- do problems.append("query `" ~ query.name ~ "` is drawn in " ~ drawn.count(query.name)
             ~ " places of its SQL, and its policy pays for one. " ~ ("Remove it from `dp.queries`, or draw it" if drawn.count(query.name) == 0

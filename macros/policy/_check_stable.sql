@@ -20,7 +20,7 @@
 {% macro _unstable_steps(raw_code, unit) %}
     {%- set sql = modules.re.sub("(?s)\\{#.*?#\\}|--[^\\n]*|/\\*.*?\\*/|'(?:[^']|'')*'", " ", raw_code | lower) -%}
     {%- set found = [] -%}
-    {%- if modules.re.search("\\b(limit|fetch\\s+first|fetch\\s+next)\\s+\\d|\\blimit\\s*\\{\\{", sql) -%}
+    {%- if modules.re.search("\\b(limit|offset|fetch\\s+(?:first|next))\\s*(?:\\d|\\(|\\$|\\{\\{)", sql) -%}
         {%- do found.append("`order by … limit`" if modules.re.search("\\border\\s+by\\b", sql) else "`limit`") -%}
     {%- endif -%}
     {%- if modules.re.search("\\b(tablesample|using\\s+sample)\\b", sql) -%}

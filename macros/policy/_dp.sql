@@ -98,6 +98,9 @@
             else ". Give it the role `unit` in the input's YAML, or name it here")) -%}
     {%- elif declared.unit not in names -%}
         {%- do problems.append("`dp.unit` names `" ~ declared.unit ~ "`, which is not a column of the input" ~ veil._nearest(declared.unit, names)) -%}
+    {%- elif units and declared.unit not in units -%}
+        {%- do problems.append("`dp.unit` names `" ~ declared.unit ~ "`, and the input gives the role `unit` to " ~ units | join(", ")
+            ~ ": what is bounded must be who is protected") -%}
     {%- endif -%}
     {%- do return(declared.get('unit')) -%}
 {% endmacro %}

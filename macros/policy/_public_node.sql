@@ -32,6 +32,9 @@
 
 {#- The name of the first node, from this one upstream, that has a column with the role of a unit; none if there is none. -#}
 {% macro _unit_upstream(node, seen) %}
+    {%- if veil._guards_of(node, []) -%}
+        {%- do return(node.name) -%}
+    {%- endif -%}
     {%- for column in node.columns.values() -%}
         {%- if veil._declared_policy(column).get('role') in ('unit', 'identifier') -%}
             {%- do return(node.name) -%}

@@ -117,7 +117,11 @@ insert into {{ releases }} (
     {{ record.keys() | join(",\n    ") }}
 )
 select
-    {{ veil._utc_now() }} as released_at,
+    -- never before an earlier record, whatever the clock says: the last one is the one that stands
+    greatest(
+        cast({{ veil._utc_now() }} as {{ dbt.type_timestamp() }}),
+        coalesce((select max(released_at) from {{ releases }}), cast({{ veil._utc_now() }} as {{ dbt.type_timestamp() }}))
+    ) as released_at,
     {{ veil._engine_version() }} as engine_version,
     {%- for name, value in record.items() %}
     cast({{ veil._literal(value) }} as {{ veil._releases_columns()[name] }}) as {{ name }}{{ "," if not loop.last }}

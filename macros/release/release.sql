@@ -4,7 +4,9 @@
 {% materialization release, default, supported_languages=['sql'] %}
     {%- set policy = veil._settled(veil.policy(), model) -%}
     {%- if policy.dp is none -%}
-        {%- do veil._check_written_by_anonymize(sql) -%}
+        {%- do veil._check_sealed(sql, 'anonymize') -%}
+    {%- elif 'queries' not in policy.dp -%}
+        {%- do veil._check_sealed(sql, 'dp_aggregate') -%}
     {%- endif -%}
     {%- do veil._check_indexes() -%}
     {%- set existing = load_cached_relation(this) -%}
@@ -27,6 +29,7 @@
             {{ sql }}
         )
     {%- endcall %}
+    {%- do veil._settle(policy) -%} {#- what was drawn is spent: nothing more is drawn under it, least of all by a hook -#}
 
     {%- do veil._remedy(candidate, policy) -%}
     {%- set measured = veil._measure_candidate(candidate, policy) -%}
@@ -45,7 +48,6 @@
     {%- do apply_grants(target, grants, should_revoke=should_revoke(existing, full_refresh_mode=True)) -%}
     {%- do persist_docs(target, model) -%}
     {%- do run_query(veil._record_release(releases, target, measured, policy, paid)) -%}
-    {%- do veil._settle(policy) -%}
 
     {{ adapter.commit() }}
     {{ run_hooks(post_hooks, inside_transaction=False) }}

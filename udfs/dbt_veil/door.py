@@ -68,6 +68,21 @@ def _requests(asked: Mapping[str, Any], budgets: Mapping[str, Budget]) -> tuple[
     ], []
 
 
+def _forgotten(ledger: Ledger, budgets: Mapping[str, Budget], budget: Budget) -> list[str]:
+    """A budget that is new to the ledger beside one that the YAML no longer knows may be the same under a new name."""
+    if not ledger.exists() or ledger.terms(budget.name) is not None:
+        return []
+    query = f"select distinct budget from {ledger.place.table} where event = 'limit' order by budget"
+    gone = [name for (name,) in ledger.cursor.execute(query).fetchall() if name not in budgets]
+    if not gone:
+        return []
+    names = ", ".join(f"`{name}`" for name in gone)
+    return [
+        f"budget `{budget.name}` is new, and the ledger has spends of {names}, which `veil__budgets` no longer "
+        "declares: a new name gives nothing back. Declare the old one again, beside the new"
+    ]
+
+
 def _not_disjoint(budget: Budget, asked: Mapping[str, Any]) -> list[str]:
     if budget.blocks is None or budget.lifetime or budget.name in (asked.get("disjoint") or []):
         return []
@@ -109,7 +124,7 @@ def reserve(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
         return {"problems": [] if still_open else [f"release {release_id} was reserved before and is not open here"]}
     for request in requests:
         budget = budgets[request.budget]
-        problems += _not_disjoint(budget, asked)
+        problems += _forgotten(ledger, budgets, budget) + _not_disjoint(budget, asked)
         problems += changed_terms(ledger, budget) or check(ledger, budget, request)
     if problems:
         return {"problems": problems}
@@ -308,11 +323,13 @@ def due(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
     if asked.get("release_id") is None:
         return {"problems": [], "due": True, "why": "not released yet"}
     query = f"""
-        select policy_hash, recorded_at from {ledger.place.table} where event = 'settle' and release_id = ?
+        select policy_hash, recorded_at, seeded from {ledger.place.table} where event = 'settle' and release_id = ?
     """
     found = ledger.cursor.execute(query, [asked["release_id"]]).fetchone() if ledger.exists() else None
     if found is None:
         return {"problems": [], "due": True, "why": "its last release was not settled"}
+    if found[2] and not noise.sampler(ledger.session.config).seeded:
+        return {"problems": [], "due": True, "why": "its last release was seeded"}
     if found[0] != asked.get("policy_hash"):
         return {"problems": [], "due": True, "why": "its policy or its SQL changed"}
     if refresh == "once":
@@ -350,7 +367,7 @@ def plan(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
                 f"  {name}: epsilon {plain(epsilon)}, delta {plain(delta)} of `{budget.name}` ({state['why']})"
             )
             earlier = ahead.setdefault(budget.name, [])
-            problems += _not_disjoint(budget, item)
+            problems += _forgotten(ledger, budgets, budget) + _not_disjoint(budget, item)
             problems += changed_terms(ledger, budget) or check(ledger, budget, request, earlier)
             earlier.append(request)
     for budget_name in sorted({name for item in asked.get("releases") or [] for name in item.get("budgets") or []}):

@@ -4,7 +4,7 @@
 {% macro microaggregate(relation, columns, k, statistic='mean', within=none) %}
     {%- set problems = [] -%}
     {%- set averaged = veil._names(columns, 'columns', problems) -%}
-    {%- set cell = veil._names(within, 'within', problems) if within else [] -%}
+    {%- set cell = veil._cell(within, averaged, problems) -%}
     {%- set k = veil._integer(k, 'k', problems, minimum=2) -%}
     {%- do veil._choice(statistic, 'statistic', problems, ['mean', 'median']) -%}
     {%- if problems -%}
@@ -14,6 +14,13 @@
         {%- do return('select 1') -%}
     {%- endif -%}
     {%- set all_columns = veil._columns_with('microaggregate', relation, averaged + cell) -%}
+    {%- for column in adapter.get_columns_in_relation(relation)
+        if column.name | lower in averaged | map('lower') | list and not veil._is_number_type(column.dtype | lower) -%}
+        {%- do problems.append("`" ~ column.name ~ "` must be a number, and is " ~ column.dtype ~ ". Cast it in a step before") -%}
+    {%- endfor -%}
+    {%- if problems -%}
+        {%- do veil._fail('microaggregate', problems, relation | string) -%}
+    {%- endif -%}
     {%- do return(adapter.dispatch('microaggregate', 'veil')(relation, all_columns, averaged, k, statistic, cell)) -%}
 {% endmacro %}
 

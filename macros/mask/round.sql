@@ -16,3 +16,12 @@
     {%- endif -%}
     {%- do return("cast(round(" ~ number ~ " / " ~ options.to ~ ".0) as bigint) * " ~ options.to) -%}
 {% endmacro %}
+
+{#- DuckDB's cast stops on NaN and on what no bigint holds, and prints it. Such a value becomes NULL. -#}
+{% macro duckdb__round(column, options, alias) %}
+    {%- set number = veil._quote(column, alias) -%}
+    {%- if options.digits is not none -%}
+        {%- do return(veil.default__round(column, options, alias)) -%}
+    {%- endif -%}
+    {%- do return("try_cast(round(" ~ number ~ " / " ~ options.to ~ ".0) as bigint) * " ~ options.to) -%}
+{% endmacro %}

@@ -4,7 +4,7 @@
 {% macro shuffle(relation, columns, within=none) %}
     {%- set problems = [] -%}
     {%- set moved = veil._names(columns, 'columns', problems) -%}
-    {%- set cell = veil._names(within, 'within', problems) if within else [] -%}
+    {%- set cell = veil._cell(within, moved, problems) -%}
     {%- if problems -%}
         {%- do veil._fail('shuffle', problems) -%}
     {%- endif -%}

@@ -4,7 +4,7 @@
 {% macro swap(relation, columns, share, within=none) %}
     {%- set problems = [] -%}
     {%- set moved = veil._names(columns, 'columns', problems) -%}
-    {%- set cell = veil._names(within, 'within', problems) if within else [] -%}
+    {%- set cell = veil._cell(within, moved, problems) -%}
     {%- set share = veil._number(share, 'share', problems, minimum=0, maximum=1) -%}
     {%- if problems -%}
         {%- do veil._fail('swap', problems) -%}

@@ -90,7 +90,7 @@
             {%- set n = requests.index(request) + 1 -%}
             {%- set figure = measured['measured_' ~ n] -%}
             {%- set name = veil._measure_label(request) | replace(" of `" ~ column ~ "`", "") -%}
-            {%- do lines.append("    " ~ '%-34s' | format(name) ~ veil._figure_text(none if figure is none else figure | float)
+            {%- do lines.append("    " ~ '%-33s ' | format(name) ~ veil._figure_text(none if figure is none else figure | float)
                 ~ ("  (" ~ measured['failing_' ~ n] ~ " classes above " ~ request.threshold ~ ")" if request.threshold is not none else "")) -%}
         {%- endfor -%}
     {%- endfor -%}

@@ -15,6 +15,7 @@
 {% endmacro %}
 
 {% macro duckdb__suppress_small_cells(spec) -%}
+{%- do veil._require_udf('suppress_small_cells', 'veil_suppress_cells') -%}
 with
 {{ veil._cells(spec) }},
 decided as (
@@ -45,6 +46,10 @@ inner join decided
         'min_cell': veil._integer(min_cell, 'min_cell', problems, minimum=2),
         'margins': veil._read_margins(margins, spec.quasi_identifiers, problems),
     }) -%}
+    {%- set type = spec.types.get(count_column | lower, '') if count_column is string else '' -%}
+    {%- if type and not veil._is_number_type(type) -%}
+        {%- do problems.append("`count_column` must be a whole number, and `" ~ count_column ~ "` is " ~ type ~ ". Cast it in a step before") -%}
+    {%- endif -%}
     {%- do return(spec) -%}
 {% endmacro %}
 

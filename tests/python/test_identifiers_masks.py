@@ -368,3 +368,21 @@ def test_without_a_vault_no_row_is_written(built: tuple[Project, Result]) -> Non
     assert "no vault is attached. Make one with `veil vault new" in result.message("masks")
     back = "{tokens: [tok_x], domain: patients, reason: request 17 of the person, to: b.csv}"
     assert "no vault is attached" in project.dbt("run-operation", "veil.detokenize", "--args", back).text
+
+
+def test_no_mask_prints_a_value_or_moves_a_column_within_itself(project: Project) -> None:
+    """Text to be averaged, numbers beyond a BIGINT, and a column that is its own cell."""
+    table = [{"s": f"SECRET{i}", "n": ["nan", "1e300", "26"][i % 3]} for i in range(9)]
+    project.seed("t", table, types={"n": "double"})
+    models = {
+        "averaged": "{{ veil.microaggregate(ref('t'), ['s'], k=3) }}",
+        "rounded": "select distinct {{ veil.round('n', to=10) }} as n from {{ ref('t') }}",
+    }
+    for name, sql in models.items():
+        project.model(name, sql, config={"materialized": "table"})
+    result = project.dbt("build")
+    assert "`s` must be a number, and is VARCHAR" in result.message("averaged")
+    assert "SECRET" not in result.text
+    assert project.query("select n from main.rounded order by n nulls last") == [(30,), (None,)]
+    project.model("still", "{{ veil.shuffle(ref('t'), ['s'], within=['s']) }}", config={"materialized": "table"})
+    assert "`within` names `s`, which is moved itself: nothing would change" in project.dbt("parse").text

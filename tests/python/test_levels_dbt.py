@@ -304,6 +304,9 @@ def test_a_sweep_is_a_table_of_privacy_and_utility(clinic: Project) -> None:
     assert "2 0.00 % 2 age:2 job title:0 0.00 % 5 2 0.317674 40 2.8" in lines
     assert "3 0.00 % 2 none feasible" in lines
     assert "8 0.00 % 3 age:3 job title:2 0.00 % 1 14 1 196 14" in lines
+    uncapped = operation(clinic, "veil.sweep", "{model: partly, k: [8], suppress_up_to: 0}")
+    assert uncapped.success, uncapped.text
+    assert "age:3 job title:2 0.00 % 1 14 1 196 14" in " ".join(uncapped.text.split())
 
 
 @pytest.mark.parametrize(

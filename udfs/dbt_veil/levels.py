@@ -262,12 +262,9 @@ def _point(
 ) -> dict[str, Any]:
     """One point of a sweep; a point without a feasible node has no figures."""
     own = replace(policy, k=int(point["k"]), suppress_up_to=float(point["suppress_up_to"]))
-    caps = {name: min(int(point["max_level"]), column.top) for name, column in _by_name(table).items()}
-    asked = {"k": own.k, "suppress_up_to": own.suppress_up_to}
-    if point.get("max_level") is None:
-        caps = {}
-    else:
-        asked["max_level"] = int(point["max_level"])
+    cap = point.get("max_level")
+    caps = {} if cap is None else {name: min(int(cap), column.top) for name, column in _by_name(table).items()}
+    asked = {"k": own.k, "suppress_up_to": own.suppress_up_to} | ({} if cap is None else {"max_level": int(cap)})
     try:
         best = search(table, own, **{**options, "max_level": {**caps, **options.get("max_level", {})}}).releases[0]
     except SearchError:

@@ -185,12 +185,7 @@ from source_rows
     {%- if policy.unit is none -%}
         {%- do return(none) -%}
     {%- endif -%}
-    {%- set names = policy.columns | map(attribute='name') | map('lower') | list -%}
-    {%- set free = namespace(name='veil__unit') -%}
-    {%- for name in names if free.name in names -%}
-        {%- set free.name = free.name ~ '_' -%}
-    {%- endfor -%}
-    {%- do return(free.name) -%}
+    {%- do return(veil._helper_name('veil__unit', policy.columns | map(attribute='name') | list)) -%}
 {% endmacro %}
 
 {#- An order that is a function of what is released, and so tells nothing more: not when a row came, nor beside whom. -#}

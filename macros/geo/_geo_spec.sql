@@ -208,3 +208,17 @@ from final
         {%- do log("veil." ~ spec.macro ~ "()" ~ where ~ " measures metres in " ~ said, info=true) -%}
     {%- endif -%}
 {% endmacro %}
+
+{#- Points of another relation, in the plane that was chosen for the first. -#}
+{% macro _geo_other_points(spec, relation) -%}
+select veil_geo_project(found.place.lon, found.place.lat, plane.name) as metres
+from (
+    select veil_geo_locate(
+        {{ veil._geo_coordinate(spec.x) }},
+        {{ veil._geo_coordinate(spec.y) }},
+        {{ spec.settings_anywhere }}
+    ) as place
+    from {{ veil._from(relation) }}
+) as found
+cross join plane
+{%- endmacro %}

@@ -99,16 +99,7 @@ from figures
         located_probes.metres.x as x,
         located_probes.metres.y as y
     from (
-        select veil_geo_project(found.place.lon, found.place.lat, plane.name) as metres
-        from (
-            select veil_geo_locate(
-                {{ veil._geo_coordinate(spec.x) }},
-                {{ veil._geo_coordinate(spec.y) }},
-                {{ spec.settings_anywhere }}
-            ) as place
-            from {{ veil._from(spec.probes) }}
-        ) as found
-        cross join plane
+        {{ veil._geo_other_points(spec, spec.probes) | indent(8) }}
     ) as located_probes
     where located_probes.metres.x is not null
 {%- else -%}

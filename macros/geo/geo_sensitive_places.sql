@@ -33,16 +33,7 @@
 with {{ veil._geo_located(spec) }},
 {{ veil._geo_metres(spec) }},
 place_points as (
-    select veil_geo_project(found.place.lon, found.place.lat, plane.name) as metres
-    from (
-        select veil_geo_locate(
-            {{ veil._geo_coordinate(spec.x) }},
-            {{ veil._geo_coordinate(spec.y) }},
-            {{ spec.settings_anywhere }}
-        ) as place
-        from {{ veil._from(spec.places) }}
-    ) as found
-    cross join plane
+    {{ veil._geo_other_points(spec, spec.places) | indent(4) }}
 ),
 offsets as (
     select unnest([-1, 0, 1]) as n

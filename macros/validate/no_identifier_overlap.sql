@@ -4,11 +4,7 @@
     {%- set problems = [] -%}
     {%- set identifiers = veil._names(identifiers, 'identifiers', problems) -%}
     {%- set shortest = veil._integer(shortest, 'shortest', problems, minimum=1) -%}
-    {%- if columns is not none -%}
-        {%- set columns = veil._names(columns, 'columns', problems) -%}
-    {%- elif relation is string -%}
-        {%- do problems.append("with `where`, give `columns`: the relation is not known by name then") -%}
-    {%- endif -%}
+    {%- set columns = veil._given_columns(columns, relation, problems) -%}
     {%- if problems -%}
         {%- do veil._fail('no_identifier_overlap', problems) -%}
     {%- endif -%}

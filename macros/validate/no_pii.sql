@@ -3,11 +3,7 @@
 {% macro no_pii(relation, columns=none, kinds=none) %}
     {%- set problems = [] -%}
     {%- set kinds = veil._names(kinds, 'kinds', problems) if kinds else [] -%}
-    {%- if columns is not none -%}
-        {%- set columns = veil._names(columns, 'columns', problems) -%}
-    {%- elif relation is string -%}
-        {%- do problems.append("with `where`, give `columns`: the relation is not known by name then") -%}
-    {%- endif -%}
+    {%- set columns = veil._given_columns(columns, relation, problems) -%}
     {%- if problems -%}
         {%- do veil._fail('no_pii', problems) -%}
     {%- endif -%}

@@ -15,19 +15,7 @@
 {% endmacro %}
 
 {% macro default__not_reversible(relation, column, source, identifier, pairing, max_share) -%}
-with released_rows as (
-
-    select * from {{ relation }}
-
-),
-
-released as (
-
-    select distinct cast(released_rows.{{ veil._quote(column) }} as varchar) as released_value
-    from released_rows
-    where released_rows.{{ veil._quote(column) }} is not null
-
-),
+{{ veil._released_values(relation, column) }}
 
 identifiers as (
 

@@ -18,19 +18,7 @@
 {%- for salt in salts -%}
     {%- do known_salts.append(veil._literal(salt)) -%}
 {%- endfor -%}
-with released_rows as (
-
-    select * from {{ relation }}
-
-),
-
-released as (
-
-    select distinct cast(released_rows.{{ veil._quote(column) }} as varchar) as released_value
-    from released_rows
-    where released_rows.{{ veil._quote(column) }} is not null
-
-),
+{{ veil._released_values(relation, column) }}
 
 candidates as (
 

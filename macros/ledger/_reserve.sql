@@ -48,19 +48,29 @@
     {%- set asked = veil._spending(model, policy) -%}
     {%- do veil._drawn_once(asked.request, subject) -%}
     {%- set built = run_query("describe " ~ sql).columns['column_name'].values() | map('lower') | list -%}
-    {%- set telling = [] -%}
-    {%- for column in policy.columns if 'queries' in policy.dp and policy.dp.queries | selectattr('mechanism', 'in', ['planar_laplace', 'randomized_response']) | list | length == 0
-            and column.role in ('unit', 'identifier') and column.name | lower in built -%}
-        {%- do telling.append(column.name) -%}
-    {%- endfor -%}
-    {%- if telling -%}
-        {%- do veil._fail('release', ["`" ~ telling | join("`, `") ~ "` is a unit or an identifier of its input and leaves beside the noise: select it in no released column"], subject) -%}
-    {%- endif -%}
+    {%- do veil._check_nobody_named(policy, built, subject) -%}
     {%- if run_query("select count(*) from duckdb_databases() where database_name = " ~ veil._literal(target.database) ~ " and path is null").rows[0][0] -%}
         {%- do veil._fail('release', ["a ledger in memory forgets what was spent: set `path` of the profile to a file"], subject) -%}
     {%- endif -%}
     {%- set answer = veil._door('release', 'veil_reserve', dict(asked, release_id=veil._release_id()), subject) -%}
     {%- do return({'budgets': asked.budgets, 'seeded': answer.seeded}) -%}
+{% endmacro %}
+
+{#- Of a release written by hand: no unit and no identifier of its input beside the noise. Where noise is drawn for each
+    person, a row is a person, and what names it is the author's to choose. -#}
+{% macro _check_nobody_named(policy, built, subject) %}
+    {%- set per_person = policy.dp.get('queries', []) | selectattr('mechanism', 'in', ['planar_laplace', 'randomized_response']) | list -%}
+    {%- if 'queries' not in policy.dp or per_person -%}
+        {%- do return(none) -%}
+    {%- endif -%}
+    {%- set named = [] -%}
+    {%- for column in policy.columns if column.role in ('unit', 'identifier') and column.name | lower in built -%}
+        {%- do named.append(column.name) -%}
+    {%- endfor -%}
+    {%- if named -%}
+        {%- do veil._fail('release', ["`" ~ named | join("`, `") ~ "` is a unit or an identifier of its input and leaves beside the noise: "
+            ~ "select it in no released column"], subject) -%}
+    {%- endif -%}
 {% endmacro %}
 
 {% macro _settle(policy) %}
@@ -147,7 +157,7 @@
 {% macro _drawn_once(request, subject) %}
     {%- set code = modules.re.sub("(?s)('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|--[^\\n]*|/\\*.*?\\*/", "\\1", sql) -%}
     {%- set kinds = "veil_(?:laplace|gaussian|exponential|randomized_response|geo_planar_laplace(?:_sticky)?)" -%}
-    {%- set drawn = modules.re.findall("veil_(?:laplace|gaussian|exponential|randomized_response|geo_planar_laplace(?:_sticky)?)\\(\\s*'" ~ veil._release_id() ~ "'\\s*,\\s*'(\\w+)'", code) -%}
+    {%- set drawn = modules.re.findall(kinds ~ "\\(\\s*'" ~ veil._release_id() ~ "'\\s*,\\s*'(\\w+)'", code) -%}
     {%- set problems = [] -%}
     {%- if modules.re.findall("(?i)" ~ kinds ~ "\\b", code) | length != drawn | length -%}
         {%- do problems.append("its SQL calls a noise function by hand: draw with `veil.dp_noise` alone") -%}

@@ -107,3 +107,34 @@ def test_a_hook_draws_nothing_under_a_settled_release_and_a_new_name_gives_nothi
     message = project.dbt("run", "--select", "counted").message("counted")
     assert "`veil__budgets` no longer declares: a new name gives nothing back" in " ".join(message.split())
     assert project.scalar(spent) == before
+
+
+def test_a_ledger_in_memory_is_refused(project: Project) -> None:
+    project.profile(path=":memory:")
+    project.configure(vars={"veil__budgets": {"people": BUDGET}})
+    project.seed("people", PEOPLE, columns=columns(ROLES))
+    project.model("forgotten", COUNTED + "select {{ veil.dp_noise('c.n') }} as n from c", config=by_hand())
+    message = project.dbt("build", "--exclude", "package:veil").message("forgotten")
+    assert "a ledger in memory forgets what was spent: set `path` of the profile to a file" in message
+
+
+def test_an_unstable_input_and_a_value_beyond_its_bounds(project: Project) -> None:
+    """`limit (5)` and `offset 7` choose rows by what others are; a value beyond all bounds is clamped, not printed."""
+    project.configure(vars={"veil__budgets": {"people": BUDGET}})
+    project.seed("people", PEOPLE, columns=columns(ROLES))
+    for name, end in {"limited": "limit (5)", "skipped": "order by age offset 7"}.items():
+        sql = f"select * from {{{{ ref('people') }}}} {end}"
+        project.model(name, sql, config={"materialized": "table"}, columns=columns(ROLES))
+        project.model(f"{name}_counts", f"{{{{ veil.dp_aggregate(ref('{name}')) }}}}", config=aggregate())
+    huge = "170141183460469231731687303715884105727"
+    select = f"select person, visit, region, {huge}::hugeint as age from {{{{ ref('people') }}}}"
+    project.model("wide", select, config={"materialized": "table"}, columns=columns(ROLES))
+    total = {"name": "total", "kind": "sum", "column": "age", "bounds": [0, 100.5], "grid": 0.5}
+    project.model(
+        "totals", "{{ veil.dp_aggregate(ref('wide')) }}", config=aggregate(measures=[total], max_rows_per_group=3)
+    )
+    result = project.dbt("build", "--exclude", "package:veil")
+    for name in ("limited", "skipped"):
+        assert f"`{name}`, which it reads, has `" in result.message(f"{name}_counts")
+    assert result.status("totals") == "success", result.message("totals")
+    assert huge[:20] not in result.text
